@@ -1,0 +1,1 @@
+//! Scenarios, arrivals, clients and probes: what drives a chain.

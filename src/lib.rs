@@ -1,0 +1,1 @@
+//! A measuring proxy for LLM traffic. Start with `docs/architecture.md`.
