@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# Envoy in the foreground: cleartext HTTP/1 on both sides, one worker thread, round robin.
+#
+#   [ADMIN_PORT=n] envoy.sh WORK_DIR PORT UPSTREAM…      (each HOST:PORT)
+#
+# Ready when GET http://127.0.0.1:PORT/-/ready answers 200. With ADMIN_PORT, /stats/prometheus is
+# served there. A client's x-request-id is kept, no timeout cuts a stream, nothing is retried.
+set -euo pipefail
+. "$(dirname "$0")/../place.sh"
+[ $# -ge 3 ] || { echo "usage: envoy.sh WORK_DIR PORT UPSTREAM…" >&2; exit 2; }
+work=$1 port=$2
+shift 2
+envoy=$(program envoy envoy)
+mkdir -p "$work"
+
+endpoints=""
+for upstream in "$@"; do
+    endpoints="$endpoints
+            - endpoint: {address: {socket_address: {address: ${upstream%:*}, port_value: ${upstream##*:}}}}"
+done
+{
+    if [ -n "${ADMIN_PORT:-}" ]; then
+        echo "admin: {address: {socket_address: {address: 127.0.0.1, port_value: $ADMIN_PORT}}}"
+    fi
+    cat <<YAML
+static_resources:
+  listeners:
+    - name: front
+      address: {socket_address: {address: 127.0.0.1, port_value: $port}}
+      filter_chains:
+        - filters:
+            - name: envoy.filters.network.http_connection_manager
+              typed_config:
+                "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
+                stat_prefix: front
+                codec_type: HTTP1
+                preserve_external_request_id: true
+                stream_idle_timeout: 0s
+                request_timeout: 0s
+                http_filters:
+                  - name: envoy.filters.http.router
+                    typed_config:
+                      "@type": type.googleapis.com/envoy.extensions.filters.http.router.v3.Router
+                route_config:
+                  virtual_hosts:
+                    - name: all
+                      domains: ["*"]
+                      routes:
+                        - match: {path: "/-/ready"}
+                          direct_response: {status: 200}
+                        - match: {prefix: "/"}
+                          route: {cluster: engines, timeout: 0s, idle_timeout: 0s}
+  clusters:
+    - name: engines
+      type: STATIC
+      connect_timeout: 5s
+      lb_policy: ROUND_ROBIN
+      circuit_breakers:
+        thresholds: [{max_connections: 100000, max_pending_requests: 100000, max_requests: 100000}]
+      load_assignment:
+        cluster_name: engines
+        endpoints:
+        - lb_endpoints:$endpoints
+YAML
+} >"$work/envoy.yaml"
+
+exec "$envoy" --config-path "$work/envoy.yaml" --concurrency 1 --disable-hot-restart --log-level warn
