@@ -1,0 +1,99 @@
+//! The few facts of a request that matter.
+
+mod canonical;
+
+use serde::{Deserialize, Serialize};
+
+use crate::dialect::Dialect;
+use canonical::{Canonical, Prompt};
+
+#[cfg(test)]
+mod tests;
+
+/// What a request asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestFacts {
+    /// `model`, as the client names it.
+    pub model: Option<String>,
+    /// `stream` is true.
+    pub stream: bool,
+    /// `max_completion_tokens`, else `max_tokens`; `None` also for a negative one (no limit).
+    pub max_tokens: Option<u64>,
+    /// `stream_options.include_usage` is true.
+    pub include_usage: bool,
+    /// Messages of a chat; prompts of the completions dialect.
+    pub messages: u32,
+    /// Decoded UTF-8 bytes of the text of all messages or prompts. Images, tool calls and token
+    /// ids are not text.
+    pub prompt_bytes: u64,
+    /// Hash of the prompt, `seed` and the token limit, equal on both sides of a gateway that
+    /// renames the model, reorders members, drops unknown or null ones, re-escapes strings, or
+    /// turns a single text part into a string. The same in every process and version.
+    pub fingerprint: u64,
+}
+
+/// Why a request has no facts.
+#[derive(Debug, thiserror::Error)]
+pub enum RequestError {
+    /// The dialect is [`Dialect::Opaque`].
+    #[error("request body is of an unknown dialect; known are chat completions and completions")]
+    Opaque,
+    /// Not a JSON object of the expected shape.
+    #[error("request body is not a request of this dialect")]
+    Unreadable(#[from] serde_json::Error),
+}
+
+#[derive(Deserialize)]
+struct Body {
+    #[serde(default)]
+    model: Option<String>,
+    #[serde(default)]
+    stream: Option<bool>,
+    #[serde(default)]
+    max_tokens: Option<i64>,
+    #[serde(default)]
+    max_completion_tokens: Option<i64>,
+    #[serde(default)]
+    stream_options: Option<StreamOptions>,
+    #[serde(default)]
+    seed: Canonical,
+    #[serde(default, deserialize_with = "canonical::messages")]
+    messages: Prompt,
+    #[serde(default, deserialize_with = "canonical::prompts")]
+    prompt: Prompt,
+}
+
+#[derive(Deserialize)]
+struct StreamOptions {
+    #[serde(default)]
+    include_usage: Option<bool>,
+}
+
+/// Reads the facts of a whole request body.
+///
+/// # Errors
+/// When the dialect is opaque, or the body is not JSON of the dialect's shape.
+pub fn facts(dialect: Dialect, body: &[u8]) -> Result<RequestFacts, RequestError> {
+    if dialect == Dialect::Opaque {
+        return Err(RequestError::Opaque);
+    }
+    let body: Body = serde_json::from_slice(body)?;
+    let prompt = match dialect {
+        Dialect::OpenAiCompletions => body.prompt,
+        Dialect::OpenAiChat | Dialect::Opaque => body.messages,
+    };
+    let max_tokens = body.max_completion_tokens.or(body.max_tokens);
+    let max_tokens = max_tokens.and_then(|tokens| u64::try_from(tokens).ok());
+    Ok(RequestFacts {
+        model: body.model,
+        stream: body.stream.unwrap_or(false),
+        max_tokens,
+        include_usage: body
+            .stream_options
+            .and_then(|options| options.include_usage)
+            .unwrap_or(false),
+        messages: prompt.items,
+        prompt_bytes: prompt.text_bytes,
+        fingerprint: canonical::fingerprint(&prompt, body.seed, max_tokens),
+    })
+}
