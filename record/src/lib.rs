@@ -1,1 +1,20 @@
-//! What was measured: marks, timeline, exchange, call, legs, pairing, histograms, verdict, and the run directory.
+//! What was measured: marks, timeline, exchange, call, legs, pairing, histograms, verdict, and
+//! the run directory.
+//!
+//! A tap fills an [`exchange::Exchange`]; [`pairing`] joins exchanges to calls; [`leg`] computes
+//! what the component between two taps added. Nothing in here reads a clock but [`clock`], and
+//! nothing but [`rundir`] touches a file.
+
+pub mod client;
+pub mod clock;
+pub mod exchange;
+pub mod histogram;
+pub mod leg;
+pub mod manifest;
+pub mod pairing;
+pub mod rundir;
+pub mod span;
+pub mod stamp;
+pub mod stream;
+pub mod timeline;
+pub mod verdict;

@@ -1,0 +1,172 @@
+//! One call as the load generator saw it: a row of `calls.parquet`.
+
+use crate::clock::Nanos;
+use serde::{Deserialize, Serialize};
+
+/// How a call ended for the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CallOutcome {
+    /// 2xx, finish reason and terminal marker seen, usage agrees where it was stated.
+    Complete,
+    /// 2xx, but the stream lacks its finish reason, its terminal marker or its framing's end.
+    Truncated,
+    /// 2xx stream with an error object in it.
+    ErrorInStream,
+    /// Another status.
+    Status,
+    /// No connection.
+    Connect,
+    /// The connection failed before a response head.
+    Transport,
+    /// The request's time ran out: its latencies are lower bounds.
+    TimedOut,
+    /// Still running when the cell ended: its latencies are lower bounds.
+    CutOff,
+}
+
+impl CallOutcome {
+    /// The word used in every output.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Truncated => "truncated",
+            Self::ErrorInStream => "error-in-stream",
+            Self::Status => "status",
+            Self::Connect => "connect",
+            Self::Transport => "transport",
+            Self::TimedOut => "timed-out",
+            Self::CutOff => "cut-off",
+        }
+    }
+
+    /// Its latencies are lower bounds, not values.
+    #[must_use]
+    pub fn censored(self) -> bool {
+        self != Self::Complete
+    }
+}
+
+/// One call. Instants are [`Nanos`]; what never happened is `None`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ClientCall {
+    /// Index of the cell in the manifest.
+    pub cell: u32,
+    /// Number within the cell.
+    pub seq: u64,
+    /// The agent task that the call belongs to, and its turn; `None` outside agent cells.
+    pub task: Option<(u32, u16)>,
+    /// Sent during warm-up: in the record, out of every figure.
+    pub warmup: bool,
+    /// When the schedule wanted it sent. In a closed loop: when its worker was free.
+    pub intended: Nanos,
+    /// When it was taken up: connection sought, or request written.
+    pub started: Nanos,
+    /// When the first byte of the request was handed to the socket.
+    pub sent: Option<Nanos>,
+    /// Response head.
+    pub head: Option<Nanos>,
+    /// First event with a choice.
+    pub first_choice: Option<Nanos>,
+    /// First text.
+    pub first_text: Option<Nanos>,
+    /// Last text.
+    pub last_text: Option<Nanos>,
+    /// Finish reason.
+    pub finish: Option<Nanos>,
+    /// Terminal marker.
+    pub done: Option<Nanos>,
+    /// Last byte, or the instant at which the call was given up.
+    pub end: Nanos,
+    /// Status.
+    pub status: Option<u16>,
+    /// How it ended.
+    pub outcome: CallOutcome,
+    /// What went wrong, in a few words, without content.
+    pub fault: Option<String>,
+    /// The call used a connection that had carried another.
+    pub reused: bool,
+    /// Prompt tokens under the named tokenizer.
+    pub prompt_tokens: u32,
+    /// Prompt tokens as the server counted them.
+    pub usage_prompt: Option<u32>,
+    /// Of these, cached.
+    pub usage_cached: Option<u32>,
+    /// Completion tokens as the server counted them.
+    pub usage_completion: Option<u32>,
+    /// Content events.
+    pub text_events: u32,
+    /// Longest gap between content events, nanoseconds; `None` with fewer than two.
+    pub longest_gap: Option<u64>,
+    /// Response id.
+    pub response_id: Option<String>,
+    /// The gateway's own figure of its overhead from its response head, nanoseconds.
+    pub claimed_overhead: Option<u64>,
+}
+
+impl ClientCall {
+    /// The value of `x-hopscope-request` by which taps name this call: `cell-seq`.
+    #[must_use]
+    pub fn key(&self) -> String {
+        Self::key_of(self.cell, self.seq)
+    }
+
+    /// The key of call `seq` of `cell`.
+    #[must_use]
+    pub fn key_of(cell: u32, seq: u64) -> String {
+        format!("{cell}-{seq}")
+    }
+
+    /// The parts of a key.
+    #[must_use]
+    pub fn parse_key(key: &str) -> Option<(u32, u64)> {
+        let (cell, seq) = key.split_once('-')?;
+        Some((cell.parse().ok()?, seq.parse().ok()?))
+    }
+
+    /// TTFT from the actual send to the first text, nanoseconds.
+    #[must_use]
+    pub fn ttft(&self) -> Option<u64> {
+        Some(self.first_text?.saturating_sub(self.sent?))
+    }
+
+    /// TTFT from the *intended* send: what a user behind the schedule would have seen.
+    #[must_use]
+    pub fn ttft_intended(&self) -> Option<u64> {
+        Some(self.first_text?.saturating_sub(self.intended))
+    }
+
+    /// TTFT to the first event with a choice, text or not.
+    #[must_use]
+    pub fn ttft_choice(&self) -> Option<u64> {
+        Some(self.first_choice?.saturating_sub(self.sent?))
+    }
+
+    /// E2E from the actual send to the last byte.
+    #[must_use]
+    pub fn e2e(&self) -> Option<u64> {
+        Some(self.end.saturating_sub(self.sent?))
+    }
+
+    /// E2E from the intended send.
+    #[must_use]
+    pub fn e2e_intended(&self) -> u64 {
+        self.end.saturating_sub(self.intended)
+    }
+
+    /// TPOT = (last text − first text) / (completion tokens − 1), nanoseconds; `None` with fewer
+    /// than two tokens or without the server's count.
+    #[must_use]
+    pub fn tpot(&self) -> Option<f64> {
+        let tokens = self.usage_completion.filter(|n| *n > 1)?;
+        let span = self.last_text?.saturating_sub(self.first_text?);
+        Some(span as f64 / f64::from(tokens - 1))
+    }
+
+    /// How late the call was taken up, against its schedule.
+    #[must_use]
+    pub fn lag(&self) -> u64 {
+        self.started.saturating_sub(self.intended)
+    }
+}

@@ -1,0 +1,223 @@
+//! What a run was: `manifest.json` of the run directory.
+
+use crate::clock::Nanos;
+use crate::verdict::Verdict;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Version of the run directory's layout. A reader refuses a newer one.
+pub const FORMAT: u32 = 1;
+
+/// The machine that a process ran on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Host {
+    /// Host name.
+    pub name: String,
+    /// CPU model as the kernel names it.
+    pub cpu: Option<String>,
+    /// CPUs that the process may use.
+    pub cpus: u32,
+    /// Memory, bytes.
+    pub memory: Option<u64>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+}
+
+/// What a cell of the run drove, and how.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case")]
+pub enum Drive {
+    /// So many calls in flight, each worker sends the next when its last has ended.
+    Closed {
+        /// Calls in flight.
+        concurrency: u32,
+    },
+    /// Poisson arrivals at a rate, whatever the answers do.
+    Open {
+        /// Calls a second.
+        rate: f64,
+        /// The share of the component's own capacity that the rate is, where it was chosen so.
+        share: Option<f64>,
+    },
+    /// A step of the capacity search.
+    Capacity {
+        /// Calls a second.
+        rate: f64,
+    },
+    /// Agent tasks: turns in sequence.
+    Agent {
+        /// Calls of one task, one after the other.
+        turns: u16,
+        /// Tasks in flight.
+        concurrency: u32,
+    },
+}
+
+/// One cell: one chain, one way of driving it, one block.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Cell {
+    /// Index in [`Manifest::cells`].
+    pub id: u32,
+    /// The chain.
+    pub chain: String,
+    /// How it was driven.
+    pub drive: Drive,
+    /// Which repetition; arms of one block are interleaved in random order.
+    pub block: u32,
+    /// When measuring began, after warm-up.
+    pub from: Nanos,
+    /// When the last call of the cell was sent or due.
+    pub to: Nanos,
+    /// Calls that the schedule asked for, warm-up apart; `None` where time and not a count ends it.
+    pub scheduled: Option<u64>,
+    /// Calls sent, warm-up apart.
+    pub sent: u64,
+    /// CPU seconds of the load generator in the cell.
+    pub generator_cpu: Option<f64>,
+    /// CPU seconds of the tap process in the cell.
+    pub tap_cpu: Option<f64>,
+    /// CPU seconds of the gateway (its process tree or cgroup) in the cell.
+    pub gateway_cpu: Option<f64>,
+    /// Largest memory of the gateway in the cell (PSS, or the cgroup's), bytes.
+    pub gateway_memory: Option<u64>,
+    /// Beyond the chain's capacity: what is measured is queueing. `None` where capacity is unknown.
+    pub saturated: Option<bool>,
+    /// The `relay` probe's own cell, that ran beside this one on the same tap threads.
+    pub floor_cell: Option<u32>,
+}
+
+/// A chain of the run, as its file describes it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ChainInfo {
+    /// Name.
+    pub name: String,
+    /// `gateway`, `untapped`, `direct`, `loop` or `relay`.
+    pub kind: String,
+    /// A part of it is a stand-in.
+    pub simulated: bool,
+    /// The component between outer and inner tap, with its version.
+    pub gateway: Option<String>,
+    /// Capacity found, calls a second, with its bounds: the highest rate that met the SLO, the
+    /// lowest that did not.
+    pub capacity: Option<Capacity>,
+    /// What was injected into a stand-in, in words; `None` for a real component.
+    pub injected: Option<String>,
+}
+
+/// The result of a capacity search.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Capacity {
+    /// Highest rate whose run met the SLO, calls a second.
+    pub met: f64,
+    /// Lowest rate whose run did not; `None` where the search ended at its highest rate.
+    pub missed: Option<f64>,
+    /// `met` held in a fresh run.
+    pub confirmed: bool,
+}
+
+/// One leg's instrument error as `hopscope calibrate` found it. Nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CalibrationLine {
+    /// Leg: `request`, `first-token`, `token`, `finish`, `end`.
+    pub leg: String,
+    /// Streams at once.
+    pub streams: u32,
+    /// Mode of the stand-in: `pass`, `reserialise`, `merge`.
+    pub mode: String,
+    /// Samples.
+    pub samples: u64,
+    /// Median and 99th percentile of measured less true.
+    pub raw: (f64, f64),
+    /// The same of the floor in the same block.
+    pub floor: (f64, f64),
+    /// Their difference: the instrument's error.
+    pub error: (f64, f64),
+    /// Interval of the median error over blocks (95 %); `None` with fewer than two blocks.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// A calibration, as it travels in each manifest.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Calibration {
+    /// When, RFC 3339.
+    pub at: String,
+    /// The machine.
+    pub host: Host,
+    /// Stamp class.
+    pub class: String,
+    /// Within the bounds of its configuration.
+    pub passed: bool,
+    /// Line by line.
+    pub lines: Vec<CalibrationLine>,
+    /// Slope of measured against injected delay, with its 95 % interval.
+    pub slope: Option<(f64, f64, f64)>,
+    /// Intercept, nanoseconds.
+    pub intercept: Option<f64>,
+    /// Pairing rate.
+    pub pairing: Option<f64>,
+    /// Largest error of the merge ratio.
+    pub merge_error: Option<f64>,
+    /// Lower and upper bound of a plausible floor (median of the request leg), nanoseconds.
+    pub floor_range: Option<(f64, f64)>,
+}
+
+/// The run. Everything that a reader needs to know what the numbers are of.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Layout version, [`FORMAT`].
+    pub format: u32,
+    /// Version of hopscope.
+    pub version: String,
+    /// Name of the run: also the salt of its prompts.
+    pub run: String,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// The machine of the load generator.
+    pub host: Host,
+    /// Taps, gateway, load and engine had no CPUs of their own.
+    pub shared_cpu: bool,
+    /// Some part of some chain is a stand-in: every figure is *simulated*.
+    pub simulated: bool,
+    /// The scenario file's text, and its chains' by name.
+    pub config: BTreeMap<String, String>,
+    /// The chains.
+    pub chains: Vec<ChainInfo>,
+    /// Tokens in and out that were asked for, and the tokenizer that counted them.
+    pub workload: Workload,
+    /// The cells, in the order in which they ran.
+    pub cells: Vec<Cell>,
+    /// The calibration that the figures rest on; `None`: none was made on this machine.
+    pub calibration: Option<Calibration>,
+    /// The verdict; `None` while the run goes on.
+    pub verdict: Option<Verdict>,
+    /// Reads and loss of the taps, by tap process.
+    pub taps: Vec<TapHealth>,
+}
+
+/// What the calls were.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Workload {
+    /// Prompt tokens a call under `tokenizer`.
+    pub input_tokens: u32,
+    /// Completion tokens asked for.
+    pub output_tokens: u32,
+    /// Name of the tokenizer.
+    pub tokenizer: String,
+    /// Streamed answers.
+    pub stream: bool,
+}
+
+/// A tap process' own account of itself over the run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TapHealth {
+    /// Its name.
+    pub instance: String,
+    /// Exchange records that its meter could not hand on: each counts as unpaired.
+    pub lost: u64,
+    /// Lateness of its threads' wake-ups, nanoseconds: median, 99th percentile, largest.
+    pub lateness: Option<(f64, f64, f64)>,
+    /// Wall clock steps seen: kernel stamps around them are void.
+    pub clock_steps: u64,
+    /// CPUs it may use.
+    pub cpus: u32,
+}
