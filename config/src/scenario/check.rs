@@ -1,0 +1,159 @@
+//! What must hold between the parts of a scenario.
+
+use super::{Capacity, CellLength, OpenLoop, Scenario};
+use crate::chain::ChainKind;
+use crate::load::{Form, Report};
+use crate::names;
+
+impl Form for Scenario {
+    const NAME: &'static str = "scenario";
+
+    fn check(&self, report: &mut Report<'_>) {
+        names::check(report, "name", &self.name);
+        check_cell("warmup", &self.warmup, report);
+        if self.open_loop.is_none() && self.closed_loop.is_none() && self.agent.is_none() {
+            report.add(
+                "name",
+                "the scenario puts no load on anything; add `open_loop`, `closed_loop` or `agent`"
+                    .to_owned(),
+            );
+        }
+        if let Some(capacity) = &self.capacity {
+            check_capacity(capacity, report);
+        }
+        if let Some(open) = &self.open_loop {
+            self.check_open(open, report);
+        }
+        if let Some(closed) = &self.closed_loop {
+            check_cell("closed_loop.cell", &closed.cell, report);
+            for (at, count) in closed.concurrency.iter().enumerate() {
+                if closed.concurrency[..at].contains(count) {
+                    report.add(
+                        &format!("closed_loop.concurrency[{at}]"),
+                        format!("{count} is listed twice; remove one"),
+                    );
+                }
+            }
+        }
+        self.check_controls(report);
+    }
+}
+
+impl Scenario {
+    fn check_open(&self, open: &OpenLoop, report: &mut Report<'_>) {
+        check_cell("open_loop.cell", &open.cell, report);
+        if open.shares.is_empty() && open.common_rate.is_none() {
+            report.add(
+                "open_loop",
+                "`open_loop` has no rate; add `shares` or `common_rate`".to_owned(),
+            );
+        }
+        if !open.shares.is_empty() && self.capacity.is_none() {
+            report.add(
+                "open_loop.shares",
+                "shares of a capacity that nobody measures; add `capacity`".to_owned(),
+            );
+        }
+        for (at, share) in open.shares.iter().enumerate() {
+            let place = format!("open_loop.shares[{at}]");
+            if !(*share > 0.0 && *share < 1.0) {
+                report.add(
+                    &place,
+                    format!("{share} is no share of the capacity; write a number between 0 and 1"),
+                );
+            }
+            if open.shares[..at].contains(share) {
+                report.add(&place, format!("{share} is listed twice; remove one"));
+            }
+        }
+        if let Some(rate) = open
+            .common_rate
+            .filter(|rate| !(*rate > 0.0 && *rate <= 1_000_000.0))
+        {
+            report.add(
+                "open_loop.common_rate",
+                format!("{rate} is no rate; write calls per second, above 0 and at most 1000000"),
+            );
+        }
+    }
+
+    fn check_controls(&self, report: &mut Report<'_>) {
+        for (at, control) in self.controls.iter().enumerate() {
+            let place = format!("controls[{at}]");
+            if *control == ChainKind::Gateway {
+                report.add(
+                    &place,
+                    "`gateway` is what is measured and no control; remove it".to_owned(),
+                );
+            }
+            if self.controls[..at].contains(control) {
+                report.add(
+                    &place,
+                    format!("`{}` is listed twice; remove one", control.as_str()),
+                );
+            }
+        }
+        if let Some(probe) = &self.floor_probe {
+            names::check(report, "floor_probe.chain", &probe.chain);
+        }
+        let times = &self.timeouts;
+        if times.connect.is_zero()
+            || times.first_byte.is_zero()
+            || times.silence.is_zero()
+            || times.total.is_zero()
+        {
+            report.add(
+                "timeouts",
+                "a time of 0 would give up every call; write longer times".to_owned(),
+            );
+        }
+        if times.first_byte > times.total {
+            report.add(
+                "timeouts.first_byte",
+                "`first_byte` is longer than `total` and could never be reached; shorten it"
+                    .to_owned(),
+            );
+        }
+    }
+}
+
+fn check_capacity(capacity: &Capacity, report: &mut Report<'_>) {
+    if capacity.start_rate > capacity.max_rate {
+        let place = report.location("capacity.max_rate");
+        report.add(
+            "capacity.start_rate",
+            format!(
+                "`start_rate` {} is above `max_rate` {} at {place}; lower it",
+                capacity.start_rate, capacity.max_rate
+            ),
+        );
+    }
+    if capacity.hold.is_zero() {
+        report.add(
+            "capacity.hold",
+            "`hold` is 0 and no queue could show; write for example `20s`".to_owned(),
+        );
+    }
+    let slo = &capacity.slo;
+    if slo.ttft_p95.is_none() && slo.added_ttft_p95.is_none() && slo.tpot_p95.is_none() {
+        report.add("capacity.slo", "the objective bounds no latency, so a queue of any length would pass; add `ttft_p95`, `added_ttft_p95` or `tpot_p95`".to_owned());
+    }
+}
+
+fn check_cell(at: &str, cell: &CellLength, report: &mut Report<'_>) {
+    match (cell.duration, cell.calls) {
+        (None, None) => report.add(
+            at,
+            format!("`{at}` would never end; add `duration` or `calls`"),
+        ),
+        (Some(duration), _) if duration.is_zero() => report.add(
+            &format!("{at}.duration"),
+            "`duration` is 0; write a longer time".to_owned(),
+        ),
+        (_, Some(0)) => report.add(
+            &format!("{at}.calls"),
+            "`calls` is 0; write at least 1".to_owned(),
+        ),
+        _ => {}
+    }
+}

@@ -1,0 +1,104 @@
+//! What one call, or one agent, asks for.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::scalar::Period;
+
+/// What one call asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Workload {
+    /// Tokens of the prompt, exact under `tokenizer`.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub input_tokens: u32,
+    /// Tokens to generate; asked for with `max_tokens` and `ignore_eos`.
+    /// At least 16, the least that every gateway passes on unchanged.
+    #[schemars(range(min = 16, max = 1_000_000))]
+    pub output_tokens: u32,
+    /// The tokenizer in which both counts are exact. Other tokenizers count differently, and results name this one.
+    #[serde(default)]
+    pub tokenizer: Tokenizer,
+    /// Whether prompts repeat.
+    #[serde(default)]
+    pub prompts: Prompts,
+    /// Ask for a stream, with usage at its end.
+    #[serde(default = "default_stream")]
+    pub stream: bool,
+}
+
+/// A tokenizer that is built in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Tokenizer {
+    /// OpenAI's `o200k_base`.
+    #[default]
+    O200k,
+    /// OpenAI's `cl100k_base`.
+    Cl100k,
+}
+
+/// Whether prompts repeat.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Prompts {
+    /// A different prompt each time, salted per chain and block, so that no cache answers and no arm warms another's.
+    #[default]
+    Unique,
+    /// The same prompt each time.
+    Same,
+}
+
+/// An agent that calls the model several times in sequence.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Agent {
+    /// Calls of one task, each after the answer of the one before.
+    #[serde(default = "default_turns")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub turns: u32,
+    /// Tasks per block.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub tasks: u32,
+    /// Tasks at a time.
+    #[serde(default = "default_at_once")]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub concurrency: u32,
+}
+
+/// When the client gives up. A call that is given up is censored: it enters percentiles as a lower bound.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Timeouts {
+    /// For the connection. Default 5 s.
+    pub connect: Period,
+    /// From the send to the first byte of the answer. Default 2 min.
+    pub first_byte: Period,
+    /// Between two reads of an answer. Default 1 min.
+    pub silence: Period,
+    /// From the send to the last byte. Default 10 min.
+    pub total: Period,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Period::secs(5),
+            first_byte: Period::secs(120),
+            silence: Period::secs(60),
+            total: Period::secs(600),
+        }
+    }
+}
+
+fn default_stream() -> bool {
+    true
+}
+
+fn default_turns() -> u32 {
+    5
+}
+
+fn default_at_once() -> u32 {
+    1
+}
