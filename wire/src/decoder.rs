@@ -172,7 +172,14 @@ impl Decoder {
     /// Nothing may be fed afterwards.
     pub fn finish(&mut self, sink: &mut impl FnMut(Framed<'_>)) {
         match &mut self.frames {
-            Frames::Sse(sse) => sse.finish(&mut |event| self.interpreter.event(&event, sink)),
+            Frames::Sse(sse) => {
+                let mut lost = sse.inside_event();
+                sse.finish(&mut |event| {
+                    lost &= event.comment;
+                    self.interpreter.event(&event, sink);
+                });
+                self.interpreter.counts.cut |= u64::from(lost);
+            }
             Frames::Json { body, length } => {
                 if self.oversized_bodies == 0 && *length > 0 {
                     self.interpreter.body(&std::mem::take(body), *length, sink);

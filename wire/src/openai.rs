@@ -72,7 +72,7 @@ impl Interpreter {
             // An error without a length is a character that the end of the body cut in two.
             Err(error) => return self.unreadable(place.last && error.error_len().is_none()),
         };
-        match serde_json::from_str::<Chunk<'_>>(text) {
+        match chunk::read(text) {
             Ok(chunk) => self.chunk(&chunk, text, place, sink),
             Err(_) if place.error_event => {
                 let fault = Fault::of_event(text);
@@ -112,18 +112,19 @@ impl Interpreter {
         lower(chunk, &mut events);
         events.extend(usage.flatten().map(StreamEvent::Usage));
         events.extend(fault.as_ref().map(Fault::event));
-        let only_id = events
+        if events
             .iter()
-            .all(|event| matches!(event, StreamEvent::Id(_)));
-        if only_id {
+            .all(|event| matches!(event, StreamEvent::Id(_)))
+        {
             events.push(StreamEvent::Unknown);
+        } else {
+            self.counts.unknown += u64::from(usage == Some(None));
         }
-        let unread = usize::from(usage == Some(None));
         let unknown = events
             .iter()
             .filter(|event| matches!(event, StreamEvent::Unknown))
             .count();
-        self.counts.unknown += (unread + unknown) as u64;
+        self.counts.unknown += unknown as u64;
         sink(place.framed(&events, chunk.has_choices()));
     }
 

@@ -38,7 +38,10 @@ pub enum RequestError {
     /// The dialect is [`Dialect::Opaque`].
     #[error("request body is of an unknown dialect; known are chat completions and completions")]
     Opaque,
-    /// Not a JSON object of the expected shape.
+    /// The body is a JSON array.
+    #[error("request body is an array, not a request of this dialect")]
+    Array,
+    /// Not JSON, or not of the expected shape.
     #[error("request body is not a request of this dialect")]
     Unreadable(#[from] serde_json::Error),
 }
@@ -76,6 +79,10 @@ struct StreamOptions {
 pub fn facts(dialect: Dialect, body: &[u8]) -> Result<RequestFacts, RequestError> {
     if dialect == Dialect::Opaque {
         return Err(RequestError::Opaque);
+    }
+    // serde would read an array as a struct's members in order.
+    if body.trim_ascii_start().first() == Some(&b'[') {
+        return Err(RequestError::Array);
     }
     let body: Body = serde_json::from_slice(body)?;
     let prompt = match dialect {

@@ -117,7 +117,7 @@ impl SseDecoder {
             self.end_line(&rest[..at], &mut held, sink);
             rest = &rest[at + 1..];
         }
-        if let Some(data) = held {
+        if let Some(data) = held.filter(|_| self.has_data) {
             self.data.extend_from_slice(data);
         }
     }
@@ -135,6 +135,11 @@ impl SseDecoder {
     /// Events dropped because they exceeded the bound. Decoding resumed after their blank line.
     pub fn oversized(&self) -> u64 {
         self.oversized
+    }
+
+    /// An event has begun and its blank line has not come.
+    pub fn inside_event(&self) -> bool {
+        self.event_bytes > 0
     }
 
     /// Bytes fed so far.

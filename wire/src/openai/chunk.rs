@@ -1,11 +1,24 @@
 //! The JSON of a chunk or body: only the members acted on; the rest is skipped unread.
 
-use serde::Deserialize;
+use serde::{Deserialize, de};
 use serde_json::value::RawValue;
 use smallvec::SmallVec;
 
 use super::delta::Delta;
 use super::text::Text;
+
+/// Reads a chunk; anything but an object is an error of the kind "data".
+pub(super) fn read(json: &str) -> Result<Chunk<'_>, serde_json::Error> {
+    let chunk = serde_json::from_str(json)?;
+    // serde would read an array as a struct's members in order.
+    if json.trim_ascii_start().starts_with('[') {
+        return Err(de::Error::invalid_type(
+            de::Unexpected::Seq,
+            &"a chunk object",
+        ));
+    }
+    Ok(chunk)
+}
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Chunk<'a> {

@@ -33,6 +33,8 @@ struct CompletionDetails {
 
 /// `None` when it cannot be read or says nothing.
 pub(super) fn read(raw: &RawValue) -> Option<Usage> {
+    // serde would read an array as a struct's members in order.
+    raw.get().starts_with('{').then_some(())?;
     let raw: Raw = serde_json::from_str(raw.get()).ok()?;
     let usage = Usage {
         prompt_tokens: raw.prompt_tokens,

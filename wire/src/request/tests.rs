@@ -1,1 +1,144 @@
+use super::{RequestError, RequestFacts, facts};
+use crate::dialect::Dialect;
 
+fn chat(body: &str) -> RequestFacts {
+    facts(Dialect::OpenAiChat, body.as_bytes()).expect(body)
+}
+
+fn completion(body: &str) -> RequestFacts {
+    facts(Dialect::OpenAiCompletions, body.as_bytes()).expect(body)
+}
+
+const BASE: &str = r#"{"model":"m","messages":[{"role":"system","content":"be brief"},
+    {"role":"user","content":"naïve"}],"seed":7,"max_tokens":100,"stream":true}"#;
+
+#[test]
+fn the_facts_of_a_chat() {
+    let seen = chat(
+        r#"{"model":"m","stream":true,"max_tokens":9,"max_completion_tokens":8,
+        "stream_options":{"include_usage":true},"temperature":0,"messages":[
+        {"role":"system","content":"ab"},{"role":"assistant","content":null,"tool_calls":[
+        {"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},
+        {"role":"user","content":[{"type":"text","text":"na\u00efve"},
+        {"type":"image_url","image_url":{"url":"data:xxxx"}}]}]}"#,
+    );
+    assert_eq!(seen.model.as_deref(), Some("m"));
+    assert!(seen.stream && seen.include_usage);
+    assert_eq!(
+        (seen.max_tokens, seen.messages, seen.prompt_bytes),
+        (Some(8), 3, 8)
+    );
+}
+
+#[test]
+fn what_is_absent_is_none() {
+    let seen = chat(r#"{"messages":null,"stream":null,"stream_options":null,"max_tokens":-1}"#);
+    assert_eq!((seen.model.as_deref(), seen.max_tokens), (None, None));
+    assert_eq!(
+        (seen.stream, seen.include_usage, seen.messages),
+        (false, false, 0)
+    );
+}
+
+#[test]
+fn the_facts_of_a_completion() {
+    for (prompt, items, bytes) in [
+        (r#""once""#, 1, 4),
+        (r#"["once","é"]"#, 2, 6),
+        ("[1,2,3]", 1, 0),
+        ("[[1,2],[3]]", 2, 0),
+        ("null", 0, 0),
+    ] {
+        let seen = completion(&format!(r#"{{"prompt":{prompt},"max_tokens":1}}"#));
+        assert_eq!(
+            (seen.messages, seen.prompt_bytes),
+            (items, bytes),
+            "{prompt}"
+        );
+    }
+}
+
+#[test]
+fn what_gateways_do_keeps_the_fingerprint() {
+    let wanted = chat(BASE).fingerprint;
+    for same in [
+        // Renamed model, other member order and spacing, escapes, an added stream option.
+        r#"{"max_tokens":100,"stream_options":{"include_usage":true},"messages":[{"content":"be brief",
+        "role":"system"},{"content":"na\u00efve","role":"user"}],"seed":7,"model":"vllm/m"}"#,
+        // The limit under its other name, null and empty members, unknown members.
+        r#"{"max_completion_tokens":100,"max_tokens":null,"messages":[{"role":"system","name":null,
+        "content":"be brief","tool_calls":[]},{"role":"user","content":"naïve","extra":1}],"seed":7.0}"#,
+        // A text part for a string.
+        r#"{"max_tokens":100,"messages":[{"role":"system","content":[{"type":"text","text":"be brief",
+        "cache_control":{"type":"ephemeral"}}]},{"role":"user","content":"naïve"}],"seed":7}"#,
+    ] {
+        assert_eq!(chat(same).fingerprint, wanted, "{same}");
+    }
+}
+
+#[test]
+fn another_request_has_another_fingerprint() {
+    let base = chat(BASE).fingerprint;
+    for (from, to) in [
+        ("naïve", "naive"),
+        ("\"seed\":7", "\"seed\":8"),
+        ("\"seed\":7,", ""),
+        ("100", "101"),
+        ("\"user\"", "\"assistant\""),
+        ("be brief", ""),
+        (
+            "\"role\":\"user\",\"content\"",
+            "\"role\":\"user\",\"name\"",
+        ),
+    ] {
+        let other = BASE.replace(from, to);
+        assert_ne!(other, BASE);
+        assert_ne!(chat(&other).fingerprint, base, "{other}");
+    }
+    let swapped = r#"{"messages":[{"role":"user","content":"naïve"},{"role":"system",
+        "content":"be brief"}],"seed":7,"max_tokens":100}"#;
+    assert_ne!(chat(swapped).fingerprint, base);
+}
+
+#[test]
+fn seed_and_limit_are_not_interchangeable() {
+    let seed = chat(r#"{"messages":[],"seed":5}"#).fingerprint;
+    let limit = chat(r#"{"messages":[],"max_tokens":5}"#).fingerprint;
+    assert_ne!(seed, limit);
+}
+
+#[test]
+fn the_fingerprint_is_the_same_in_every_version() {
+    // Files of different builds are paired by it: a change here is a change of the file format.
+    assert_eq!(chat(BASE).fingerprint, PINNED);
+}
+
+const PINNED: u64 = 13_221_219_543_480_801_221;
+
+#[test]
+fn an_unreadable_body_says_so() {
+    for body in [
+        "",
+        "{",
+        "x",
+        r#"{"messages":1}"#,
+        r#"{"messages":["x"]}"#,
+        "{}x",
+    ] {
+        let error = facts(Dialect::OpenAiChat, body.as_bytes()).expect_err(body);
+        assert!(matches!(error, RequestError::Unreadable(_)), "{body}");
+    }
+    let array = facts(Dialect::OpenAiChat, b" [\"m\",true]");
+    assert!(matches!(array, Err(RequestError::Array)));
+    assert!(matches!(
+        facts(Dialect::Opaque, b"{}"),
+        Err(RequestError::Opaque)
+    ));
+}
+
+#[test]
+fn deep_nesting_is_refused_and_not_a_crash() {
+    let deep = "[".repeat(100_000);
+    let body = format!(r#"{{"messages":[{{"content":{deep}"#);
+    assert!(facts(Dialect::OpenAiChat, body.as_bytes()).is_err());
+}

@@ -1,0 +1,157 @@
+//! Any split of the same bytes gives the same events, and no bytes make a decoder panic.
+
+use proptest::prelude::*;
+use wire::sse::SseDecoder;
+use wire::{Decoder, Dialect, Limits, request};
+
+/// Cuts `bytes` at the given places, which are taken modulo its length.
+fn pieces<'a>(bytes: &'a [u8], cuts: &[usize]) -> Vec<&'a [u8]> {
+    let mut places: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
+    places.extend([0, bytes.len()]);
+    places.sort_unstable();
+    places
+        .windows(2)
+        .map(|pair| &bytes[pair[0]..pair[1]])
+        .collect()
+}
+
+fn frame(pieces: &[&[u8]], bound: usize) -> Vec<String> {
+    let mut decoder = SseDecoder::new(bound);
+    let mut seen = Vec::new();
+    for piece in pieces {
+        decoder.feed(piece, &mut |event| seen.push(format!("{event:?}")));
+    }
+    decoder.finish(&mut |event| seen.push(format!("{event:?}")));
+    seen.push(format!("{} {}", decoder.oversized(), decoder.consumed()));
+    seen
+}
+
+fn decode(pieces: &[&[u8]], content_type: Option<&str>, bound: usize) -> Vec<String> {
+    let limits = Limits {
+        max_event_bytes: bound,
+        max_body_bytes: bound,
+    };
+    let mut decoder = Decoder::new(Dialect::OpenAiChat, content_type, limits);
+    let mut seen = Vec::new();
+    for piece in pieces {
+        decoder.feed(piece, &mut |framed| seen.push(format!("{framed:?}")));
+    }
+    decoder.finish(&mut |framed| seen.push(format!("{framed:?}")));
+    seen.push(format!("{:?} {:?}", decoder.counts(), decoder.framing()));
+    seen
+}
+
+fn ending() -> impl Strategy<Value = &'static str> {
+    prop_oneof![Just("\n"), Just("\r"), Just("\r\n")]
+}
+
+fn chunk() -> impl Strategy<Value = String> {
+    let text = prop_oneof![Just(String::new()), "[a-zé🦀\"\\\\\n]{1,12}"];
+    (0u16..3, text, any::<bool>(), any::<bool>(), 0u64..50).prop_map(
+        |(choice, text, role, finish, tokens)| {
+            let mut delta = serde_json::json!({ "content": text });
+            if role {
+                delta["role"] = "assistant".into();
+            }
+            let finish = finish.then_some("stop");
+            serde_json::json!({"id": "x", "choices": [
+                {"index": choice, "delta": delta, "finish_reason": finish}],
+                "usage": {"completion_tokens": tokens}})
+            .to_string()
+        },
+    )
+}
+
+/// One line of a stream, without its terminator.
+fn line() -> impl Strategy<Value = String> {
+    prop_oneof![
+        4 => chunk().prop_map(|json| format!("data: {json}")),
+        1 => chunk().prop_map(|json| format!("data:{json}")),
+        3 => Just(String::new()),
+        1 => Just("data: [DONE]".to_owned()),
+        1 => "(: ?|event: |id: |retry: |data|data: |[a-z]{1,4}: ?)[a-zé🦀]{0,6}",
+    ]
+}
+
+/// Lines with an ending each, so that blank lines come in every mixture.
+fn stream() -> impl Strategy<Value = Vec<u8>> {
+    let body = prop::collection::vec((line(), ending(), ending(), any::<bool>()), 0..20);
+    (any::<bool>(), body, 0usize..4).prop_map(|(bom, lines, short)| {
+        let mut bytes = if bom {
+            b"\xEF\xBB\xBF".to_vec()
+        } else {
+            Vec::new()
+        };
+        for (line, ending, blank, with_blank) in lines {
+            bytes.extend_from_slice(line.as_bytes());
+            bytes.extend_from_slice(ending.as_bytes());
+            if with_blank {
+                bytes.extend_from_slice(blank.as_bytes());
+            }
+        }
+        bytes.truncate(bytes.len().saturating_sub(short));
+        bytes
+    })
+}
+
+fn cuts() -> impl Strategy<Value = Vec<usize>> {
+    prop::collection::vec(any::<usize>(), 0..12)
+}
+
+fn content_type() -> impl Strategy<Value = Option<&'static str>> {
+    prop_oneof![
+        Just(Some("text/event-stream")),
+        Just(Some("application/json")),
+        Just(None)
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn a_stream_frames_alike_however_it_is_split(
+        bytes in stream(), cuts in cuts(), bound in prop_oneof![Just(1 << 20), 0usize..200],
+    ) {
+        let whole = frame(&[&bytes], bound);
+        prop_assert_eq!(&frame(&pieces(&bytes, &cuts), bound), &whole);
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        prop_assert_eq!(&frame(&single, bound), &whole);
+    }
+
+    #[test]
+    fn a_stream_decodes_alike_however_it_is_split(
+        bytes in stream(), cuts in cuts(), content_type in content_type(),
+        bound in prop_oneof![Just(1 << 20), 0usize..400],
+    ) {
+        let whole = decode(&[&bytes], content_type, bound);
+        prop_assert_eq!(&decode(&pieces(&bytes, &cuts), content_type, bound), &whole);
+    }
+
+    #[test]
+    fn line_endings_do_not_change_what_is_said(chunks in prop::collection::vec(chunk(), 1..8), ending in ending()) {
+        let body = |ending: &str| -> String {
+            chunks.iter().map(|chunk| format!("data: {chunk}{ending}{ending}")).collect()
+        };
+        let said = |body: &str| {
+            let mut said = Vec::new();
+            let mut decoder =
+                Decoder::new(Dialect::OpenAiChat, Some("text/event-stream"), Limits::default());
+            decoder.feed(body.as_bytes(), &mut |framed| said.push(format!("{:?}", framed.events)));
+            said
+        };
+        let with_line_feed = said(&body("\n"));
+        prop_assert_eq!(with_line_feed.len(), chunks.len());
+        prop_assert_eq!(said(&body(ending)), with_line_feed);
+    }
+
+    #[test]
+    fn random_bytes_never_panic(
+        bytes in prop::collection::vec(any::<u8>(), 0..300), cuts in cuts(), content_type in content_type(),
+    ) {
+        let whole = decode(&[&bytes], content_type, 100);
+        prop_assert_eq!(&decode(&pieces(&bytes, &cuts), content_type, 100), &whole);
+        let _ = request::facts(Dialect::OpenAiChat, &bytes);
+        let _ = request::facts(Dialect::OpenAiCompletions, &bytes);
+    }
+}
