@@ -2,6 +2,7 @@
 //! streamed and not, are told apart by the members that are there (`delta`, `message`, `text`),
 //! because gateways answer one in the shape of the other.
 
+mod choice;
 mod chunk;
 mod delta;
 mod fault;

@@ -216,3 +216,19 @@ fn arrays_are_not_read_as_objects() {
         );
     }
 }
+
+#[test]
+fn a_delta_goes_before_the_message_that_accumulates_it() {
+    let delta = r#""delta":{"content":"b"}"#;
+    let message = r#""message":{"content":"ab"}"#;
+    for choice in [
+        format!("{delta},{message}"),
+        format!("{message},{delta}"),
+        format!(r#""message":null,{delta}"#),
+    ] {
+        let body = format!("data: {{\"choices\":[{{{choice}}}]}}\n\n");
+        let (events, _) = decode(SSE, Limits::default(), body.as_bytes());
+        assert_eq!(events.len(), 1);
+        assert!(events[0].contains("text: \"b\""), "{body}: {events:?}");
+    }
+}

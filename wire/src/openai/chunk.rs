@@ -4,7 +4,7 @@ use serde::{Deserialize, de};
 use serde_json::value::RawValue;
 use smallvec::SmallVec;
 
-use super::delta::Delta;
+use super::choice::Choice;
 use super::text::Text;
 
 /// Reads a chunk; anything but an object is an error of the kind "data".
@@ -46,20 +46,6 @@ impl<'a> Chunk<'a> {
     pub(super) fn has_choices(&self) -> bool {
         !self.choices().is_empty()
     }
-}
-
-#[derive(Debug, Deserialize)]
-pub(super) struct Choice<'a> {
-    #[serde(default)]
-    pub(super) index: Option<u16>,
-    #[serde(borrow, default)]
-    pub(super) delta: Option<Delta<'a>>,
-    #[serde(borrow, default)]
-    pub(super) message: Option<Delta<'a>>,
-    #[serde(borrow, default)]
-    pub(super) text: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    pub(super) finish_reason: Option<Text<'a>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -18,7 +18,7 @@ pub(super) struct Delta<'a> {
     pub(super) refusal: Option<Text<'a>>,
     pub(super) tool_calls: Option<SmallVec<[ToolCall<'a>; 1]>>,
     /// The deprecated single call.
-    pub(super) function_call: Option<Function<'a>>,
+    pub(super) function_call: Option<Box<Function<'a>>>,
     /// A member that is not known here has a value other than null.
     pub(super) unknown: bool,
 }

@@ -2,7 +2,8 @@
 
 use smallvec::SmallVec;
 
-use super::chunk::{Choice, Chunk, Function};
+use super::choice::Choice;
+use super::chunk::{Chunk, Function};
 use super::delta::Delta;
 use super::text::Text;
 use crate::event::{Field, FinishReason, StreamEvent, TextDelta};
@@ -27,8 +28,7 @@ pub(super) fn lower<'e>(chunk: &'e Chunk<'_>, events: &mut Events<'e>) {
 
 /// Gives the choice's events; `true` when it also has members that are not known here.
 fn lower_choice<'e>(index: u16, choice: &'e Choice<'_>, events: &mut Events<'e>) -> bool {
-    let delta = choice.delta.as_ref().or(choice.message.as_ref());
-    if let Some(delta) = delta {
+    if let Some(delta) = &choice.delta {
         lower_delta(index, delta, events);
     } else {
         push_text(index, Field::Content, 0, choice.text.as_ref(), events);
@@ -40,7 +40,7 @@ fn lower_choice<'e>(index: u16, choice: &'e Choice<'_>, events: &mut Events<'e>)
             raw,
         });
     }
-    delta.is_some_and(|delta| delta.unknown)
+    choice.delta.as_ref().is_some_and(|delta| delta.unknown)
 }
 
 fn lower_delta<'e>(index: u16, delta: &'e Delta<'_>, events: &mut Events<'e>) {
@@ -56,7 +56,7 @@ fn lower_delta<'e>(index: u16, delta: &'e Delta<'_>, events: &mut Events<'e>) {
     push_text(index, Field::Content, 0, delta.content.as_ref(), events);
     push_text(index, Field::Refusal, 0, delta.refusal.as_ref(), events);
     if let Some(function) = &delta.function_call {
-        lower_function(index, 0, None, Some(function), events);
+        lower_function(index, 0, None, Some(&**function), events);
     }
     for (position, call) in delta.tool_calls.iter().flatten().enumerate() {
         let tool = call.index.unwrap_or_else(|| bounded(position));
