@@ -1,12 +1,14 @@
 //! Several files that work together: what must hold between them.
 
+mod fit;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::error::{ConfigError, Finding};
 use crate::load::{Checked, load};
 use crate::scalar::Listen;
-use crate::{Calibration, Chain, ChainKind, Demo, Scenario, TapProcess};
+use crate::{Calibration, Chain, Demo, Scenario, TapProcess};
 
 /// A tap process and its chains, checked together.
 #[derive(Clone, Debug)]
@@ -132,134 +134,9 @@ pub fn demo(path: impl AsRef<Path>) -> Result<DemoSet, ConfigError> {
         set.tap.chains.iter().flat_map(listeners).chain(stand_ins),
         &mut findings,
     );
-    check_chains(&set, &mut findings);
-    check_wiring(&set, &mut findings);
+    fit::check(&set, &mut findings);
     fail(findings)?;
     Ok(set)
-}
-
-/// Everything the demonstration runs is simulated, and its scenario finds its controls.
-fn check_chains(set: &DemoSet, findings: &mut Vec<Finding>) {
-    for chain in set.chains().filter(|chain| !chain.simulated) {
-        findings.push(chain.finding(
-            "name",
-            "a chain of the demonstration is simulated; add `simulated: true`",
-        ));
-    }
-    for chain in &set.untapped {
-        if chain.kind != ChainKind::Untapped {
-            findings.push(chain.finding("kind", "this chain has taps; name it in the settings of the tap process and not under `untapped`"));
-        }
-    }
-    for chain in set.chains() {
-        if let Some(of) = chain
-            .control_of
-            .as_ref()
-            .filter(|of| !set.chains().any(|chain| chain.name == **of))
-        {
-            findings.push(chain.finding(
-                "control_of",
-                format!("no chain of the demonstration is called `{of}`; correct the name"),
-            ));
-        }
-    }
-    for (at, control) in set.scenario.controls.iter().enumerate() {
-        if !set.chains().any(|chain| chain.kind == *control) {
-            let message = format!(
-                "the demonstration has no chain of kind `{}`; add one, or remove the control",
-                control.as_str()
-            );
-            findings.push(set.scenario.finding(&format!("controls[{at}]"), message));
-        }
-    }
-    let is_relay = |name: &str| {
-        set.chains()
-            .any(|chain| chain.name == name && chain.kind == ChainKind::Relay)
-    };
-    if let Some(probe) = set
-        .scenario
-        .floor_probe
-        .as_ref()
-        .filter(|probe| !is_relay(&probe.chain))
-    {
-        let message = format!(
-            "no chain of kind `relay` is called `{}`; correct the name",
-            probe.chain
-        );
-        findings.push(set.scenario.finding("floor_probe.chain", message));
-    }
-}
-
-/// Each stand-in stands in the chain it names, and leads to a listener that exists.
-fn check_wiring(set: &DemoSet, findings: &mut Vec<Finding>) {
-    let mut all: Vec<Listen> = set
-        .demo
-        .listeners()
-        .into_iter()
-        .map(|(_, listen)| listen)
-        .collect();
-    all.extend(
-        set.tap
-            .chains
-            .iter()
-            .flat_map(|chain| chain.taps.iter().map(|tap| tap.listen)),
-    );
-    let leads_nowhere = "nothing of the demonstration listens there; correct the address";
-    for (at, gateway) in set.demo.gateways.iter().enumerate() {
-        let place = format!("gateways[{at}]");
-        match set.chains().find(|chain| chain.name == gateway.chain) {
-            None => findings.push(set.demo.finding(
-                &format!("{place}.chain"),
-                format!(
-                    "no chain of the demonstration is called `{}`; correct the name",
-                    gateway.chain
-                ),
-            )),
-            Some(chain) if !calls(chain, gateway.listen) => {
-                let message = format!(
-                    "the chain `{}` does not lead to `{}`; correct one of them",
-                    gateway.chain, gateway.listen
-                );
-                findings.push(set.demo.finding(&format!("{place}.listen"), message));
-            }
-            Some(_) => {}
-        }
-        if !all.iter().any(|listen| gateway.upstream.reaches(*listen)) {
-            findings.push(
-                set.demo
-                    .finding(&format!("{place}.upstream"), leads_nowhere),
-            );
-        }
-    }
-    if !all
-        .iter()
-        .any(|listen| set.demo.relay.upstream.reaches(*listen))
-    {
-        findings.push(set.demo.finding("relay.upstream", leads_nowhere));
-    }
-    for chain in &set.tap.chains {
-        for (at, tap) in chain.taps.iter().enumerate() {
-            for (index, address) in tap.upstream.addresses.iter().enumerate() {
-                if !all.iter().any(|listen| address.reaches(*listen)) {
-                    findings.push(chain.finding(
-                        &format!("taps[{at}].upstream.addresses[{index}]"),
-                        leads_nowhere,
-                    ));
-                }
-            }
-        }
-    }
-}
-
-/// Whether the chain's client or one of its taps sends to `listen`.
-fn calls(chain: &Chain, listen: Listen) -> bool {
-    chain.entry.authority().reaches(listen)
-        || chain.taps.iter().any(|tap| {
-            tap.upstream
-                .addresses
-                .iter()
-                .any(|address| address.reaches(listen))
-        })
 }
 
 /// A listener of some file, and a finding that points at it.

@@ -111,26 +111,30 @@ impl<'a> Shape<'a, '_> {
                     .add_place(entry.key_place.or(entry.value.place), message);
             }
         }
+        self.missing(tree, entries, schema, at);
+    }
+
+    /// Reports every required key that the mapping lacks.
+    fn missing(&mut self, tree: &Tree, entries: &[Entry], schema: &'a Value, at: &str) {
         for key in list(schema, "required")
             .into_iter()
             .flatten()
             .filter_map(Value::as_str)
         {
-            if !entries.iter().any(|entry| entry.key == key) {
-                let meaning = known
-                    .get(key)
-                    .and_then(|schema| self.meaning(schema))
-                    .unwrap_or_default();
-                let owner = if at.is_empty() {
-                    format!("the {}", self.what)
-                } else {
-                    format!("`{at}`")
-                };
-                self.report.add_place(
-                    tree.place,
-                    format!("{owner} lacks the key `{key}`; add it{meaning}"),
-                );
+            if entries.iter().any(|entry| entry.key == key) {
+                continue;
             }
+            let described = properties(schema).and_then(|known| known.get(key));
+            let meaning = described
+                .and_then(|schema| self.meaning(schema))
+                .unwrap_or_default();
+            let owner = if at.is_empty() {
+                format!("the {}", self.what)
+            } else {
+                format!("`{at}`")
+            };
+            let message = format!("{owner} lacks the key `{key}`; add it{meaning}");
+            self.report.add_place(tree.place, message);
         }
     }
 

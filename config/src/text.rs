@@ -66,7 +66,7 @@ pub(crate) fn decode<T: DeserializeOwned>(path: &Path, text: &str) -> Result<T, 
         ConfigError::new(vec![Finding {
             file: path.to_path_buf(),
             place,
-            message: message.to_owned(),
+            message: format!("{message}; correct the text here"),
         }])
     })
 }
@@ -75,6 +75,8 @@ fn options() -> Options {
     let mut options = Options::default();
     options.duplicate_keys = DuplicateKeyPolicy::Error;
     options.merge_keys = MergeKeyPolicy::Error;
+    // `off` and `no` are words of ours and not booleans.
+    options.strict_booleans = true;
     options.with_snippet = false;
     options
 }

@@ -1,5 +1,7 @@
 //! Every shipped file loads, and the published schemas are those of the types.
 
+#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails loudly")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

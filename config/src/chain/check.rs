@@ -1,6 +1,6 @@
 //! What must hold between the parts of a chain.
 
-use super::{Chain, ChainKind, Gateway, Position, ProcessMatch, TapPoint, Upstream};
+use super::{Chain, ChainKind, Gateway, Position, ProcessMatch, TapLimits, TapPoint, Upstream};
 use crate::load::{Form, Report};
 use crate::names;
 
@@ -10,6 +10,7 @@ impl Form for Chain {
     fn check(&self, report: &mut Report<'_>) {
         names::check(report, "name", &self.name);
         self.check_parts(report);
+        self.check_address(report);
         self.check_taps(report);
         self.check_listeners(report);
         self.check_entry(report);
@@ -51,6 +52,9 @@ impl Chain {
                     .to_owned(),
             );
         }
+    }
+
+    fn check_address(&self, report: &mut Report<'_>) {
         let prefix = &self.path_prefix;
         if !prefix.is_empty()
             && (!prefix.starts_with('/')
@@ -235,10 +239,13 @@ fn check_tap(at: &str, tap: &TapPoint, report: &mut Report<'_>) {
             ),
         );
     }
-    let limits = &tap.limits;
+    check_limits(&format!("{at}.limits"), &tap.limits, report);
+}
+
+fn check_limits(at: &str, limits: &TapLimits, report: &mut Report<'_>) {
     if limits.request_body_max.get() == 0 || limits.event_max.get() == 0 {
         report.add(
-            &format!("{at}.limits"),
+            at,
             "a size of 0 would refuse everything; write at least `1B`".to_owned(),
         );
     }
@@ -250,7 +257,7 @@ fn check_tap(at: &str, tap: &TapPoint, report: &mut Report<'_>) {
     ];
     for (name, _) in times.iter().filter(|(_, time)| time.is_zero()) {
         report.add(
-            &format!("{at}.limits.{name}"),
+            &format!("{at}.{name}"),
             format!("`{name}` is 0 and would end every exchange; write a longer time"),
         );
     }

@@ -49,7 +49,7 @@ pub struct Gateway {
 pub struct HeaderEvidence {
     /// The header.
     pub name: HeaderName,
-    /// The value that proves it, compared without regard to case. Absent: any value does.
+    /// The value that proves it, compared without regard to case. Absent: any but an empty value does.
     #[serde(default)]
     pub value: Option<String>,
 }
@@ -58,9 +58,11 @@ impl HeaderEvidence {
     /// Whether a header of this name with `value` is the evidence.
     #[must_use]
     pub fn proves(&self, value: &str) -> bool {
-        self.value
-            .as_ref()
-            .is_none_or(|wanted| wanted.eq_ignore_ascii_case(value.trim()))
+        let value = value.trim();
+        match &self.value {
+            Some(wanted) => wanted.eq_ignore_ascii_case(value),
+            None => !value.is_empty(),
+        }
     }
 }
 

@@ -172,7 +172,7 @@ fn print_scaled(
     }
     let (unit, factor) = units
         .iter()
-        .find(|(_, factor)| amount % factor == 0)
+        .find(|(_, factor)| amount.is_multiple_of(*factor))
         .unwrap_or(&("", 1));
     write!(out, "{}{unit}", amount / factor)
 }

@@ -1,6 +1,6 @@
 //! What must hold between the settings of a tap process.
 
-use super::TapProcess;
+use super::{Record, TapProcess};
 use crate::load::{Form, Report};
 
 impl Form for TapProcess {
@@ -34,21 +34,7 @@ impl Form for TapProcess {
             );
         }
         if let Some(record) = &self.record {
-            if record.segment_bytes.get() < 4096 {
-                report.add(
-                    "record.segment_bytes",
-                    format!(
-                        "`segment_bytes` is {}; write at least `4KiB`",
-                        record.segment_bytes
-                    ),
-                );
-            }
-            if record.segment_age.is_zero() {
-                report.add(
-                    "record.segment_age",
-                    "`segment_age` is 0; write at least `1s`".to_owned(),
-                );
-            }
+            check_record(record, report);
         }
         if self.pairing.wait.is_zero() {
             report.add(
@@ -56,5 +42,21 @@ impl Form for TapProcess {
                 "`wait` is 0 and nothing would be paired; write a longer time".to_owned(),
             );
         }
+    }
+}
+
+fn check_record(record: &Record, report: &mut Report<'_>) {
+    if record.segment_bytes.get() < 4096 {
+        let message = format!(
+            "`segment_bytes` is {}; write at least `4KiB`",
+            record.segment_bytes
+        );
+        report.add("record.segment_bytes", message);
+    }
+    if record.segment_age.is_zero() {
+        report.add(
+            "record.segment_age",
+            "`segment_age` is 0; write at least `1s`",
+        );
     }
 }
