@@ -15,6 +15,7 @@ use rustix::time::Timespec;
 use crate::calls::{Calls, Window};
 use crate::clock::{MILLISECOND, SECOND, now};
 use crate::engine::Engine;
+use crate::quiet::Reading;
 use crate::samples::{Block, Delays};
 use crate::subject::Subject;
 
@@ -88,12 +89,15 @@ impl Harness {
         self.turn_until(now() + plan.warm, &mut calls, never, None)?;
 
         let before = processes.as_ref().map(|p| p.cpu()).transpose()?;
+        let counters = Reading::take()?;
         self.engine.lag.clear();
         let begin = now();
         let end = begin + plan.window;
         let window = Window { begin, end };
         self.turn_until(end, &mut calls, window, Some(&mut turns))?;
         let after = processes.as_ref().map(|p| p.cpu()).transpose()?;
+        let cpu = after.zip(before).map(|(a, b)| a.saturating_sub(b));
+        let others = Reading::take()?.others_since(counters, cpu.unwrap_or(0));
         let memory = processes.as_ref().map(|p| p.memory()).transpose()?;
 
         let lag = (self.engine.lag.quantile(0.99), self.engine.lag.max());
@@ -101,8 +105,9 @@ impl Harness {
         Ok(Block {
             delays: calls.delays,
             joined: calls.joined,
-            cpu: after.zip(before).map(|(a, b)| a.saturating_sub(b)),
+            cpu,
             memory,
+            others,
             lag,
             turn: (turns.quantile(0.99), turns.max()),
         })

@@ -9,9 +9,9 @@ use serde::Serialize;
 /// The machine, as far as it bears on the numbers.
 #[derive(Serialize)]
 pub(crate) struct Machine {
-    cpu: String,
-    cpus: usize,
-    kernel: String,
+    pub(crate) cpu: String,
+    pub(crate) cpus: usize,
+    pub(crate) kernel: String,
     memory_bytes: u64,
 }
 

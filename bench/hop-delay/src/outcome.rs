@@ -3,11 +3,17 @@
 use anyhow::Result;
 use serde::Serialize;
 
+use crate::clock::MILLISECOND;
 use crate::machine::{Machine, Placement};
 use crate::samples::{Arm, Block, Estimate};
 
 /// The name of the control: client and server without anything between.
 pub(crate) const DIRECT: &str = "direct";
+
+/// Share of one CPU that other processes may take in a block.
+pub(crate) const OTHERS_LIMIT: f64 = 0.05;
+/// How late the p99 token of a block may be written, in nanoseconds.
+const LAG_LIMIT: f64 = MILLISECOND as f64;
 
 /// A whole run. Durations are nanoseconds.
 #[derive(Serialize)]
@@ -18,6 +24,10 @@ pub(crate) struct Outcome {
     pub(crate) placement: Placement,
     pub(crate) parameters: Parameters,
     pub(crate) reference: String,
+    /// Blocks run again because other processes disturbed them.
+    pub(crate) repeated_blocks: usize,
+    /// Why the numbers are not to be trusted; empty when they are.
+    pub(crate) verdict: Vec<String>,
     pub(crate) levels: Vec<Level>,
 }
 
@@ -77,13 +87,55 @@ pub(crate) struct BlockOutcome {
     p99_ns: Option<f64>,
     max_ns: u64,
     cpu_ns: Option<u64>,
+    others_cpu_ns: u64,
+    steal_ns: u64,
     schedule_lag_p99_ns: Option<f64>,
     schedule_lag_max_ns: u64,
     turn_p99_ns: Option<f64>,
     turn_max_ns: u64,
 }
 
+impl Outcome {
+    /// The same with its verdict.
+    pub(crate) fn judged(mut self) -> Self {
+        let limit = OTHERS_LIMIT * self.parameters.window_ns as f64;
+        for level in &self.levels {
+            let blocks = || level.arms.iter().flat_map(|arm| &arm.blocks);
+            let (all, streams) = (blocks().count(), level.streams);
+            let disturbed = blocks().filter(|b| b.others_cpu_ns as f64 > limit).count();
+            if disturbed > 0 {
+                self.verdict.push(format!(
+                    "at {streams} streams other processes took over {:.0} % of a CPU in \
+                     {disturbed} of {all} blocks",
+                    OTHERS_LIMIT * 100.0
+                ));
+            }
+            let is_late = |b: &&BlockOutcome| b.schedule_lag_p99_ns.is_some_and(|l| l > LAG_LIMIT);
+            let late = blocks().filter(is_late).count();
+            // In step all streams are due at one instant and are written one after the other.
+            if late > 0 && self.parameters.phases != "step" {
+                self.verdict.push(format!(
+                    "at {streams} streams the harness wrote its p99 token over 1 ms late in \
+                     {late} of {all} blocks"
+                ));
+            }
+        }
+        self
+    }
+
+    /// All blocks.
+    pub(crate) fn blocks(&self) -> impl Iterator<Item = &BlockOutcome> {
+        let arms = self.levels.iter().flat_map(|level| &level.arms);
+        arms.flat_map(|arm| &arm.blocks)
+    }
+}
+
 impl BlockOutcome {
+    /// CPU that other processes and other guests took, in nanoseconds.
+    pub(crate) fn others(&self) -> (u64, u64) {
+        (self.others_cpu_ns, self.steal_ns)
+    }
+
     /// p99 of the schedule's lag and of the loop's turn, in nanoseconds.
     pub(crate) fn lag_and_turn_p99(&self) -> (Option<f64>, Option<f64>) {
         (self.schedule_lag_p99_ns, self.turn_p99_ns)
@@ -165,6 +217,8 @@ fn block((round, block): (usize, &Block)) -> BlockOutcome {
         p99_ns: block.delays.quantile(0.99),
         max_ns: block.delays.max(),
         cpu_ns: block.cpu,
+        others_cpu_ns: block.others.busy,
+        steal_ns: block.others.steal,
         schedule_lag_p99_ns: block.lag.0,
         schedule_lag_max_ns: block.lag.1,
         turn_p99_ns: block.turn.0,

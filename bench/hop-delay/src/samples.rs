@@ -4,6 +4,8 @@ use anyhow::Result;
 use hdrhistogram::Histogram;
 use serde::Serialize;
 
+use crate::quiet::Others;
+
 /// Resamplings behind every interval.
 const DRAWS: usize = 1000;
 /// Fewest blocks for an interval: fewer say nothing about each other.
@@ -56,6 +58,8 @@ pub(crate) struct Block {
     pub(crate) cpu: Option<u64>,
     /// Memory of the subject's processes at the window's end (PSS), in bytes.
     pub(crate) memory: Option<u64>,
+    /// CPU that others took in the window.
+    pub(crate) others: Others,
     /// p99 and maximum of how late tokens were written, in nanoseconds.
     pub(crate) lag: (Option<f64>, u64),
     /// p99 and maximum of one turn of the harness's loop, in nanoseconds.
@@ -158,6 +162,7 @@ mod tests {
             joined: 0,
             cpu: Some(cpu),
             memory: None,
+            others: Others::default(),
             lag: (None, 0),
             turn: (None, 0),
         }

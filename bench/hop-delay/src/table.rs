@@ -47,29 +47,44 @@ fn preface(run: &Outcome) -> String {
     };
     let lag = worst(run, |block| block.0);
     let turn = worst(run, |block| block.1);
+    let verdict = match run.verdict.is_empty() {
+        true => "Verdict: valid.".to_owned(),
+        false => format!("**Verdict: NOT A RESULT: {}.**", run.verdict.join("; ")),
+    };
+    let (busy, steal) = others_share(run);
     format!(
-        "Delay that a proxy adds to a streamed token: its quantile less that of the direct path \
+        "{verdict}\n\nDelay that a proxy adds to a streamed token: its quantile less that of the direct path \
          (no proxy), {} blocks of {} s an arm, interleaved in random order; one token every {} ms \
          a stream, {} phases; {interval}. Placement: {place}; the proxies that wait are paused. \
          Worst p99 of a block: schedule lag {} µs, turn of the harness's loop {} µs (a receive \
-         stamp can be that late, in every arm alike). {}.\n",
+         stamp can be that late, in every arm alike). Others took {busy:.2} % of a CPU (mean; {} \
+         blocks over 5 % were run again), other guests {steal:.2} %. {} × {}, kernel {}. {}.\n",
         p.rounds,
         p.window_ns as f64 / 1e9,
         p.gap_ns as f64 / 1e6,
         p.phases,
         optional(lag),
         optional(turn),
+        run.repeated_blocks,
+        run.machine.cpus,
+        run.machine.cpu,
+        run.machine.kernel,
         run.notes.join("; "),
     )
 }
 
+/// Mean shares of one CPU, in percent.
+fn others_share(run: &Outcome) -> (f64, f64) {
+    let wall = run.blocks().count() as f64 * run.parameters.window_ns as f64 / 100.0;
+    let (busy, steal) = run
+        .blocks()
+        .map(|block| block.others())
+        .fold((0, 0), |sum, block| (sum.0 + block.0, sum.1 + block.1));
+    (busy as f64 / wall, steal as f64 / wall)
+}
+
 fn worst(run: &Outcome, pick: impl Fn((Option<f64>, Option<f64>)) -> Option<f64>) -> Option<f64> {
-    let blocks = run
-        .levels
-        .iter()
-        .flat_map(|l| &l.arms)
-        .flat_map(|a| &a.blocks);
-    blocks
+    run.blocks()
         .filter_map(|b| pick(b.lag_and_turn_p99()))
         .max_by(f64::total_cmp)
 }
