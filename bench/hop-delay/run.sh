@@ -42,10 +42,10 @@ status=0
     --subject "envoy=$real/run/envoy.sh {work} {port} {upstream}" \
     --note "hopscope $commit" --note "$(version nginx)" --note "$(version haproxy)" \
     --note "envoy $(version envoy)" --note "repeat: bench/hop-delay/run.sh $*" \
-    "$@" | tee "$work/outcome.md" || status=$?
+    "$@" | sed '/^written to /d' | tee "$work/outcome.md" || status=$?
 if [ "$status" -eq 0 ]; then
     mkdir -p "$here/results"
-    sed '/^written to /d' "$work/outcome.md" >"$here/results/$name.md"
+    mv "$work/outcome.md" "$here/results/$name.md"
     mv "$work/outcome.json" "$here/results/$name.json"
     echo "kept as bench/hop-delay/results/$name.json"
 fi
