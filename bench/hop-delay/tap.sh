@@ -21,11 +21,9 @@ taps:
     listen: 127.0.0.1:$port
     upstream: {addresses: ["$upstream"]}
 YAML
-{
-    echo 'chains: [chain.yaml]'
-    echo 'threads: 1'
-    if [ -n "${RECORD:-}" ]; then
-        echo "record: {dir: $work/record}"
-    fi
-} >"$work/tap.yaml"
-exec "$HOPSCOPE" tap "$work/tap.yaml"
+printf 'chains: [chain.yaml]\nthreads: 1\n' >"$work/tap.yaml"
+record=()
+if [ -n "${RECORD:-}" ]; then
+    record=(--record "$work/record")
+fi
+exec "$HOPSCOPE" tap --config "$work/tap.yaml" "${record[@]}"
