@@ -1,0 +1,134 @@
+//! What an engine does unless a request says otherwise.
+
+use serde::{Deserialize, Serialize};
+
+use super::Faults;
+
+/// An engine's script. Durations are wishes: the truth log has what happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, clap::Args)]
+#[serde(deny_unknown_fields, default)]
+pub struct EngineOptions {
+    /// Name of the served model. Requests may name any.
+    #[arg(long, default_value_t = Self::default().model)]
+    pub model: String,
+    /// Median time from the last request byte to the first token, µs.
+    #[arg(long, default_value_t = Self::default().ttft_us)]
+    pub ttft_us: u64,
+    /// Spread of that time: sigma of a log-normal distribution, 0 for a constant.
+    #[arg(long, default_value_t = Self::default().ttft_sigma, value_parser = spread)]
+    pub ttft_sigma: f64,
+    /// Time between chunks, µs.
+    #[arg(long, default_value_t = Self::default().gap_us)]
+    pub gap_us: u64,
+    /// Uniform jitter of each gap as a share of it, 0 to 1.
+    #[arg(long, default_value_t = Self::default().gap_jitter, value_parser = share)]
+    pub gap_jitter: f64,
+    /// Completion tokens where the request has no limit.
+    #[arg(long, default_value_t = Self::default().tokens)]
+    pub tokens: u64,
+    /// Tokens in one chunk, at least 1.
+    #[arg(long, default_value_t = Self::default().tokens_per_chunk)]
+    pub tokens_per_chunk: u64,
+    /// How many of the completion tokens are reasoning, sent first.
+    #[arg(long, default_value_t = Self::default().reasoning_tokens)]
+    pub reasoning_tokens: u64,
+    /// Sends the rest as the arguments of this many tool calls instead of as content.
+    #[arg(long, default_value_t = Self::default().tool_calls)]
+    pub tool_calls: u16,
+    /// Sends the finish reason in a chunk of its own. Otherwise it rides on the last one with text, as in
+    /// vLLM.
+    #[arg(long)]
+    pub finish_apart: bool,
+    /// Sends the role chunk with the response head. Otherwise just before the first token, as vLLM does.
+    #[arg(long)]
+    pub role_early: bool,
+    /// Share of the prompt tokens that are reported as cached, 0 to 1; rounded down to blocks of 16.
+    #[arg(long, default_value_t = Self::default().cached_share, value_parser = share)]
+    pub cached_share: f64,
+    /// Closes connections that were idle this long, ms; 0 never does. (uvicorn's own default is 5000.)
+    #[arg(long, default_value_t = Self::default().keep_alive_ms)]
+    pub keep_alive_ms: u64,
+    /// Seed of texts and times. The same seed and prompt give the same text and the same schedule.
+    #[arg(long, default_value_t = Self::default().seed)]
+    pub seed: u64,
+    /// Faults of every exchange, as `close-after=5,ping=2`.
+    #[arg(long, default_value_t = Self::default().fault)]
+    pub fault: Faults,
+    /// Applies those faults to each n-th exchange only, at least 1.
+    #[arg(long, default_value_t = Self::default().fault_every)]
+    pub fault_every: u64,
+}
+
+impl Default for EngineOptions {
+    /// A small model on a fast card: first token after 50 ms, then 50 tokens a second.
+    fn default() -> Self {
+        Self {
+            model: "sim".to_owned(),
+            ttft_us: 50_000,
+            ttft_sigma: 0.0,
+            gap_us: 20_000,
+            gap_jitter: 0.0,
+            tokens: 64,
+            tokens_per_chunk: 1,
+            reasoning_tokens: 0,
+            tool_calls: 0,
+            finish_apart: false,
+            role_early: false,
+            cached_share: 0.0,
+            keep_alive_ms: 0,
+            seed: 0,
+            fault: Faults::default(),
+            fault_every: 1,
+        }
+    }
+}
+
+/// What one request asks of the engine, in the field `sim` of its body: fields that a gateway passes on
+/// although it drops headers.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Wishes {
+    ttft_us: Option<u64>,
+    gap_us: Option<u64>,
+    tokens_per_chunk: Option<u64>,
+    reasoning_tokens: Option<u64>,
+    tool_calls: Option<u16>,
+    finish_apart: Option<bool>,
+    pub(super) prompt_tokens: Option<u64>,
+    pub(super) cached_tokens: Option<u64>,
+    pub(super) fault: Option<Faults>,
+}
+
+impl Wishes {
+    /// The options for this request.
+    pub(super) fn over(&self, options: &EngineOptions) -> EngineOptions {
+        let base = options.clone();
+        EngineOptions {
+            ttft_us: self.ttft_us.unwrap_or(base.ttft_us),
+            gap_us: self.gap_us.unwrap_or(base.gap_us),
+            tokens_per_chunk: self
+                .tokens_per_chunk
+                .unwrap_or(base.tokens_per_chunk)
+                .max(1),
+            reasoning_tokens: self.reasoning_tokens.unwrap_or(base.reasoning_tokens),
+            tool_calls: self.tool_calls.unwrap_or(base.tool_calls),
+            finish_apart: self.finish_apart.unwrap_or(base.finish_apart),
+            ..base
+        }
+    }
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    bounded(text, 1.0)
+}
+
+fn spread(text: &str) -> Result<f64, String> {
+    bounded(text, 5.0)
+}
+
+fn bounded(text: &str, most: f64) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|number| (0.0..=most).contains(number))
+        .ok_or_else(|| format!("expected a number from 0 to {most}"))
+}

@@ -1,0 +1,155 @@
+//! Understanding a generation request.
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::options::Wishes;
+
+/// Longest completion that can be asked for, tokens.
+const MAX_TOKENS: u64 = 1_000_000;
+/// Most choices of one request.
+const MAX_CHOICES: u16 = 16;
+
+/// Which of the two generation endpoints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Dialect {
+    Chat,
+    Completions,
+}
+
+/// A checked request.
+#[derive(Debug)]
+pub(super) struct Generation {
+    pub(super) dialect: Dialect,
+    pub(super) model: Option<String>,
+    pub(super) stream: bool,
+    pub(super) include_usage: bool,
+    /// Completion tokens asked for.
+    pub(super) max_tokens: Option<u64>,
+    pub(super) choices: u16,
+    /// Whitespace-separated words of the prompt.
+    pub(super) prompt_words: u64,
+    /// Names the prompt and the request's seed.
+    pub(super) prompt_hash: u64,
+    pub(super) wishes: Wishes,
+}
+
+#[derive(Deserialize)]
+struct Form {
+    model: Option<String>,
+    messages: Option<Value>,
+    prompt: Option<Value>,
+    stream: Option<bool>,
+    stream_options: Option<StreamOptions>,
+    max_tokens: Option<u64>,
+    max_completion_tokens: Option<u64>,
+    n: Option<u16>,
+    seed: Option<i64>,
+    sim: Option<Wishes>,
+}
+
+#[derive(Deserialize)]
+struct StreamOptions {
+    include_usage: Option<bool>,
+}
+
+impl Generation {
+    /// Checks a body; the error is a message for the client.
+    pub(super) fn parse(dialect: Dialect, body: &[u8]) -> Result<Self, String> {
+        let form: Form = serde_json::from_slice(body)
+            .map_err(|error| format!("request body is not a generation request: {error}"))?;
+        let (name, prompt) = match dialect {
+            Dialect::Chat => ("messages", form.messages),
+            Dialect::Completions => ("prompt", form.prompt),
+        };
+        let prompt = prompt.ok_or_else(|| format!("field `{name}` is missing"))?;
+        let max_tokens = form.max_completion_tokens.or(form.max_tokens);
+        if max_tokens.is_some_and(|most| !(1..=MAX_TOKENS).contains(&most)) {
+            return Err(format!("`max_tokens` must be from 1 to {MAX_TOKENS}"));
+        }
+        let choices = form.n.unwrap_or(1);
+        if !(1..=MAX_CHOICES).contains(&choices) {
+            return Err(format!("`n` must be from 1 to {MAX_CHOICES}"));
+        }
+        let mut hasher = DefaultHasher::new();
+        form.seed.hash(&mut hasher);
+        let mut prompt_words = 0;
+        visit_texts(&prompt, &mut |text| {
+            text.hash(&mut hasher);
+            prompt_words += text.split_whitespace().count() as u64;
+        });
+        Ok(Self {
+            dialect,
+            model: form.model,
+            stream: form.stream.unwrap_or(false),
+            include_usage: form
+                .stream_options
+                .and_then(|options| options.include_usage)
+                .unwrap_or(false),
+            max_tokens,
+            choices,
+            prompt_words,
+            prompt_hash: hasher.finish(),
+            wishes: form.sim.unwrap_or_default(),
+        })
+    }
+}
+
+/// Calls `see` with every text of a prompt: strings themselves, and `content` and `text` of objects.
+fn visit_texts(value: &Value, see: &mut impl FnMut(&str)) {
+    match value {
+        Value::String(text) => see(text),
+        Value::Array(items) => items.iter().for_each(|item| visit_texts(item, see)),
+        Value::Object(fields) => ["content", "text"]
+            .iter()
+            .filter_map(|name| fields.get(*name))
+            .for_each(|field| visit_texts(field, see)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Dialect, Generation};
+
+    fn parse(body: &str) -> Result<Generation, String> {
+        Generation::parse(Dialect::Chat, body.as_bytes())
+    }
+
+    #[test]
+    fn words_are_counted_in_every_form_of_content() {
+        let asked = parse(
+            r#"{"model":"m","messages":[{"role":"system","content":"a b"},
+                {"role":"user","content":[{"type":"text","text":"c d  e"},{"type":"image_url"}]}],
+                "max_tokens":5,"max_completion_tokens":7,"ignore_eos":true,"extra":{"x":1}}"#,
+        )
+        .unwrap();
+        assert_eq!((asked.prompt_words, asked.max_tokens), (5, Some(7)));
+        assert!(!asked.stream);
+        let odd = parse(r#"{"messages":{"content":42}}"#).unwrap();
+        assert_eq!(odd.prompt_words, 0);
+    }
+
+    #[test]
+    fn the_hash_names_prompt_and_seed_but_not_the_rest() {
+        let hash = |body| parse(body).unwrap().prompt_hash;
+        let plain = hash(r#"{"messages":[{"content":"a"}]}"#);
+        assert_eq!(
+            plain,
+            hash(r#"{"stream":true,"messages":[{"content":"a"}],"stream_options":{}}"#)
+        );
+        assert_ne!(plain, hash(r#"{"messages":[{"content":"b"}]}"#));
+        assert_ne!(plain, hash(r#"{"messages":[{"content":"a"}],"seed":1}"#));
+    }
+
+    #[test]
+    fn wrong_requests_are_told_why() {
+        assert!(parse("{").unwrap_err().contains("not a generation request"));
+        assert!(parse("{}").unwrap_err().contains("`messages`"));
+        assert!(parse(r#"{"messages":[],"max_tokens":0}"#).is_err());
+        assert!(parse(r#"{"messages":[],"n":99}"#).is_err());
+        assert!(parse(r#"{"messages":[],"sim":{"typo":1}}"#).is_err());
+    }
+}

@@ -1,0 +1,110 @@
+//! A stand-in for an LLM gateway with a known delay.
+//!
+//! Models: forwarding any HTTP/1.1 request to one upstream; delays of request, first token, token and
+//! finish, spent by waiting or by busy CPU on a limited number of workers (so that it saturates at a known
+//! rate, as a Python gateway does); the ways in which real gateways change a stream (re-serialising,
+//! dropping, merging, making the final chunk themselves); headers lost on the way; retries, abandoned
+//! attempts, a cache, refusals; the response head held until the first event; a claim about its own
+//! overhead that leaves out what happens after the upstream request, as LiteLLM's does. Pages of its own:
+//! `/metrics`, `/health`.
+//!
+//! Does not model: several upstreams, TLS, HTTP/2, request bodies forwarded before they are complete,
+//! changes to the request body. Non-streamed answers and errors are held whole. Trailers and informational
+//! responses of the upstream end here. A waiting delay is measured from the read of each event, so delays
+//! of a stream overlap; where workers are limited they queue.
+
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::accept::accept;
+use crate::clock::Alarm;
+use crate::http::{Conn, Pool, RequestHead};
+use crate::truth::Log;
+
+mod attempt;
+mod cache;
+mod chunk;
+mod counters;
+mod exchange;
+mod fields;
+mod flow;
+mod options;
+mod rewrite;
+mod station;
+#[cfg(test)]
+mod tests;
+
+use cache::Cache;
+use counters::{Counters, Refusal};
+pub use options::GatewayOptions;
+use station::Station;
+
+struct Gateway {
+    options: GatewayOptions,
+    log: Log,
+    pool: Pool,
+    station: Station,
+    cache: Cache,
+    counters: Counters,
+    refusal: Refusal,
+    random: Mutex<StdRng>,
+    connections: AtomicU64,
+}
+
+/// Serves a gateway on `listener` until `stop` resolves; open streams are then cut and recorded as
+/// stopped.
+///
+/// # Errors
+/// When its worker threads cannot be started; a failed connection concerns only itself.
+pub async fn serve(
+    listener: TcpListener,
+    options: GatewayOptions,
+    log: Log,
+    stop: impl Future<Output = ()>,
+) -> io::Result<()> {
+    let gateway = Arc::new(Gateway {
+        log,
+        pool: Pool::new(options.upstream.clone(), options.pool),
+        station: Station::new(options.cpu_delay, options.workers)?,
+        cache: Cache::default(),
+        counters: Counters::default(),
+        refusal: Refusal::default(),
+        random: Mutex::new(StdRng::seed_from_u64(options.seed)),
+        connections: AtomicU64::new(0),
+        options,
+    });
+    accept(listener, stop, |stream| {
+        let gateway = Arc::clone(&gateway);
+        async move {
+            if let Err(error) = connection(&gateway, stream).await {
+                tracing::warn!(%error, "gateway stand-in dropped a connection");
+            }
+        }
+    })
+    .await
+}
+
+async fn connection(gateway: &Gateway, stream: TcpStream) -> io::Result<()> {
+    let number = gateway.connections.fetch_add(1, Ordering::Relaxed) + 1;
+    let mut conn = Conn::new(stream)?;
+    let mut alarm = Alarm::new()?;
+    while exchange::exchange(gateway, &mut conn, &mut alarm, number).await {}
+    conn.close().await;
+    Ok(())
+}
+
+impl Gateway {
+    /// The text of a page of the gateway's own.
+    fn own_page(&self, head: &RequestHead) -> Option<String> {
+        match (head.method.as_str(), head.path()) {
+            ("GET", "/metrics") => Some(self.counters.render()),
+            ("GET", "/health") => Some(String::new()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Asking the upstream, once or twice.
+
+use std::io;
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use rand::Rng;
+
+use super::Gateway;
+use crate::http::{Conn, HttpError, ResponseHead};
+use crate::truth::{AttemptTruth, ExchangeTruth};
+
+/// An upstream that has answered with a head.
+pub(super) struct Upstream {
+    pub(super) conn: Conn,
+    pub(super) head: ResponseHead,
+}
+
+impl Gateway {
+    /// Makes up to two attempts with a request (head and body) and notes each. The last one's answer is used, whatever its status.
+    pub(super) async fn ask(
+        &self,
+        request: &[u8],
+        truth: &mut ExchangeTruth,
+    ) -> Result<Upstream, HttpError> {
+        let abandon = self.abandons();
+        let mut number = 1;
+        loop {
+            truth.attempt = number;
+            let answer = self.attempt(number, request, truth).await;
+            let again = number == 1
+                && match &answer {
+                    Ok(_) if abandon => {
+                        if let Some(attempt) = truth.attempts.last_mut() {
+                            attempt.abandoned = true;
+                        }
+                        true
+                    }
+                    Ok(upstream) => self.options.retry && upstream.head.status >= 500,
+                    Err(_) => self.options.retry,
+                };
+            if !again {
+                return answer;
+            }
+            self.counters.retries.fetch_add(1, Ordering::Relaxed);
+            number += 1;
+        }
+    }
+
+    fn abandons(&self) -> bool {
+        let share = self.options.abandon_share.clamp(0.0, 1.0);
+        let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
+        random.random_bool(share)
+    }
+
+    async fn attempt(
+        &self,
+        number: u32,
+        request: &[u8],
+        truth: &mut ExchangeTruth,
+    ) -> Result<Upstream, HttpError> {
+        let mut attempt = AttemptTruth {
+            number,
+            ..AttemptTruth::default()
+        };
+        let answer = self.send(request, &mut attempt).await;
+        if let Ok(upstream) = &answer {
+            attempt.head_read_at = Some(upstream.conn.read_at);
+            attempt.status = Some(upstream.head.status);
+        }
+        truth.attempts.push(attempt);
+        answer
+    }
+
+    /// Tries an idle connection; where that turns out to be closed before any answer, a fresh one.
+    async fn send(
+        &self,
+        request: &[u8],
+        attempt: &mut AttemptTruth,
+    ) -> Result<Upstream, HttpError> {
+        if let Some(conn) = self.pool.take_idle() {
+            attempt.reused_connection = true;
+            match self.send_on(conn, request, attempt).await {
+                Err(HttpError::Truncated | HttpError::Io(_)) => {}
+                answered => return answered,
+            }
+        }
+        attempt.reused_connection = false;
+        let conn = self.pool.connect().await.map_err(|error| {
+            let address = self.pool.address();
+            io::Error::new(error.kind(), format!("cannot reach {address}: {error}"))
+        })?;
+        self.send_on(conn, request, attempt).await
+    }
+
+    async fn send_on(
+        &self,
+        mut conn: Conn,
+        request: &[u8],
+        attempt: &mut AttemptTruth,
+    ) -> Result<Upstream, HttpError> {
+        let written = conn.write(request).await?;
+        attempt.request_write_begin = Some(written.last_begin);
+        attempt.request_write_end = Some(written.end);
+        let head = conn.response_head().await?;
+        Ok(Upstream { conn, head })
+    }
+}

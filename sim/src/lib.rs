@@ -1,0 +1,22 @@
+//! Stand-ins: engine, gateway and relay, each with a log of its own truth.
+//!
+//! They exist to prove an instrument: each knows what it did and when, from stamps taken right around
+//! its own system calls, and writes it to a [`truth`] log. Bytes and truth are made by code of this crate
+//! alone, so that an error of the instrument cannot cancel out. Everything that is measured against a
+//! stand-in is *simulated*.
+//!
+//! Each is a `serve(listener, options, log, stop)` on the caller's runtime. The caller binds the listener,
+//! closes the log, and marks results.
+
+mod accept;
+pub mod clock;
+mod delta;
+pub mod engine;
+pub mod gateway;
+mod http;
+mod reading;
+pub mod relay;
+#[cfg(test)]
+mod rig;
+mod sse;
+pub mod truth;
