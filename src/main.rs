@@ -1,1 +1,10 @@
-fn main() {}
+//! The one binary: a subcommand, its arguments, one call.
+
+mod cli;
+
+use clap::Parser as _;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::run(cli::Cli::parse())
+}

@@ -124,8 +124,8 @@ pub struct RequestFacts {
     pub generation: bool,
     /// Body length in bytes.
     pub bytes: u64,
-    /// FNV-1a of the whole body: equal bodies, equal work.
-    pub body_hash: u64,
+    /// FNV-1a of the whole body: equal bodies, equal work. `None` for a body too long to keep.
+    pub body_hash: Option<u64>,
     /// Hash of messages, seed and token limit, without the model: pairs an outer with an inner
     /// request where no header came through. `None` where the body was not understood.
     pub fingerprint: Option<u64>,

@@ -132,7 +132,7 @@ pub fn write_exchanges(run: &RunDir, all: &[Exchange]) -> Result<(), RunDirError
     t.text(
         "request_hash",
         all.iter()
-            .map(|e| Some(format!("{:016x}", e.request.body_hash))),
+            .map(|e| e.request.body_hash.map(|h| format!("{h:016x}"))),
     );
     t.int("response_bytes", all.iter().map(|e| int(e.response_bytes)));
     t.int(

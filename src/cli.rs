@@ -1,0 +1,59 @@
+//! The command line. Exit code 0: done; 1: done, and what was found is not good (an invalid run,
+//! a calibration beyond its bound); 2: it could not be done, and the message says why.
+
+mod tap;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+use tracing_subscriber::EnvFilter;
+
+/// Measures LLM gateways from both sides: what each component adds, and how far the numbers can be trusted.
+#[derive(Parser)]
+#[command(version, about)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Opens the taps of one or more chains: the measuring proxy.
+    Tap(tap::Args),
+}
+
+/// What a command came to.
+pub(crate) enum Done {
+    /// All is well.
+    Well,
+    /// It ran, and what it found is not good; it has said so.
+    Badly,
+}
+
+pub(crate) fn run(cli: Cli) -> ExitCode {
+    let filter = EnvFilter::try_from_env("HOPSCOPE_LOG").unwrap_or_else(|_| EnvFilter::new("warn,hopscope=info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let done = match cli.command {
+        Command::Tap(args) => tap::run(&args),
+    };
+    match done {
+        Ok(Done::Well) => ExitCode::SUCCESS,
+        Ok(Done::Badly) => ExitCode::from(1),
+        Err(error) => {
+            eprintln!("hopscope: {}", one_message(&error));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The error and its causes as one message, each said once.
+fn one_message(error: &anyhow::Error) -> String {
+    let mut message = error.to_string();
+    for cause in error.chain().skip(1) {
+        let cause = cause.to_string();
+        if !message.contains(&cause) {
+            message.push_str(": ");
+            message.push_str(&cause);
+        }
+    }
+    message
+}

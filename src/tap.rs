@@ -1,0 +1,32 @@
+//! The proxy: one listening socket a hop, and the relay behind it.
+//!
+//! The way of a token: [`relay`] reads it from the upstream (stamp), writes it to the client
+//! (stamps), then hands the bytes to [`live`], which decodes them into the exchange's timeline.
+
+mod connection;
+mod context;
+mod fault;
+mod framing;
+mod head;
+mod live;
+mod relay;
+mod sending;
+mod server;
+mod socket;
+mod upstream;
+
+pub use server::{NamedChain, ProcessOptions, TapError, TapServer};
+
+use framing::{BodyLength, Framing};
+
+/// The payload of a chunked body; what follows a framing error is left out.
+pub(crate) fn dechunk(bytes: &[u8]) -> Vec<u8> {
+    let mut ranges = Vec::new();
+    // The relay followed the same bytes before: an error here ends what can be read, no more.
+    let _ = Framing::new(BodyLength::Chunked).follow(bytes, &mut ranges);
+    let mut out = Vec::with_capacity(bytes.len());
+    for range in ranges {
+        out.extend_from_slice(&bytes[range]);
+    }
+    out
+}

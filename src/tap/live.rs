@@ -1,0 +1,170 @@
+//! One exchange as it happens: the relay reports passages, this builds the record.
+
+use super::context::TapContext;
+use super::head::{RequestHead, ResponseHead};
+use crate::meter::Finished;
+use record::clock;
+use record::exchange::{Claims, Connection, Exchange, Keys, Marks, Outcome, Position, Pressure, RequestFacts};
+use record::stamp::{Arrival, Passage, StampClass};
+use record::stream::StreamRecord;
+use wire::{Decoder, Dialect, Framing, Limits, StreamEvent};
+
+/// The record under construction.
+pub(crate) struct Live {
+    pub(crate) exchange: Box<Exchange>,
+    decoder: Option<Decoder>,
+    dialect: Dialect,
+}
+
+impl Live {
+    /// A request head came in.
+    pub(crate) fn begin(tap: &TapContext, head: &RequestHead, begin: Arrival, read: Arrival, client: (StampClass, bool)) -> Self {
+        let dialect = Dialect::from_path(&head.target);
+        let generation = dialect != Dialect::Opaque && head.method == "POST";
+        let call = if tap.position == Position::Outer { Some(tap.ids.call()) } else { head.call.clone() };
+        let trace = head.traceparent.as_deref().and_then(trace_id);
+        let exchange = Exchange {
+            id: tap.ids.exchange(),
+            chain: tap.chain.clone(),
+            tap: tap.name.clone(),
+            position: tap.position,
+            keys: Keys { call, echoed: None, trace, client: head.client.clone() },
+            request: RequestFacts {
+                method: head.method.clone(),
+                path: head.path().to_owned(),
+                generation,
+                ..RequestFacts::default()
+            },
+            connection: Connection {
+                client_class: client.0,
+                upstream_class: tap.upstream.class(),
+                client_reused: client.1,
+                upstream_reused: None,
+                upstream: None,
+                connect: None,
+                resent: false,
+            },
+            marks: Marks {
+                begin,
+                head: Passage { arrival: read, departure: None },
+                request: None,
+                response_head: None,
+                end: None,
+                closed: 0,
+            },
+            status: None,
+            stream: StreamRecord::starting(begin.at),
+            response_bytes: 0,
+            claims: Claims::default(),
+            pressure: Pressure::default(),
+            outcome: Outcome::Failed,
+            fault: None,
+        };
+        Self { exchange: Box::new(exchange), decoder: None, dialect }
+    }
+
+    /// The final response head came in.
+    pub(crate) fn response_head(&mut self, tap: &TapContext, head: &ResponseHead) {
+        self.exchange.status = Some(head.status);
+        self.exchange.keys.echoed = head.echoed;
+        self.exchange.claims = tap.claims(head);
+        let readable = self.exchange.request.generation && !head.encoded && self.exchange.request.method != "HEAD";
+        if readable {
+            let limits = Limits { max_event_bytes: tap.event_max, ..Limits::default() };
+            self.decoder = Some(Decoder::new(self.dialect, head.content_type.as_deref(), limits));
+        }
+    }
+
+    /// A read from upstream was passed on; `payload` is what it carried of the body.
+    pub(crate) fn payload(&mut self, payload: &[u8], passage: &Passage) {
+        self.exchange.response_bytes += payload.len() as u64;
+        let stream = &mut self.exchange.stream;
+        if let Some(decoder) = &mut self.decoder {
+            let mut events = 0_u32;
+            decoder.feed(payload, &mut |framed| {
+                events += u32::from(!matches!(framed.events, [StreamEvent::KeepAlive]));
+                stream.observe(&framed, passage);
+            });
+            self.exchange.pressure.joined_events += events.saturating_sub(1);
+        }
+    }
+
+    /// Notes what a read from upstream and its write to the client say of pressure.
+    pub(crate) fn pressure(&mut self, passage: &Passage) {
+        let pressure = &mut self.exchange.pressure;
+        pressure.reads += 1;
+        pressure.unwaited_reads += u32::from(!passage.arrival.waited);
+        pressure.client_blocked += passage.departure.map_or(0, |d| d.blocked_for());
+    }
+
+    /// The response came to the end that its framing promised.
+    pub(crate) fn ended(&mut self, passage: Passage) {
+        self.exchange.marks.end = Some(passage);
+        let stream = &mut self.exchange.stream;
+        if let Some(decoder) = &mut self.decoder {
+            decoder.finish(&mut |framed| stream.observe(&framed, &passage));
+        }
+        if self.exchange.status == Some(101) {
+            return;
+        }
+        self.exchange.outcome = self.ended_as();
+    }
+
+    fn ended_as(&mut self) -> Outcome {
+        let exchange = &mut self.exchange;
+        if !exchange.status.is_some_and(|s| (200..300).contains(&s)) {
+            return Outcome::Refused;
+        }
+        let Some(decoder) = &self.decoder else { return Outcome::Complete };
+        if exchange.stream.counts.errors > 0 {
+            return Outcome::ErrorInStream;
+        }
+        let finished = exchange.stream.finish_reason.is_some();
+        let missing = match decoder.framing() {
+            Framing::Sse if !finished => "stream ended without a finish reason",
+            Framing::Sse if exchange.stream.marks.done.is_none() => "stream ended without its terminal marker",
+            Framing::Json | Framing::Undecided if !finished => "body ended without a finish reason",
+            _ => return Outcome::Complete,
+        };
+        exchange.fault = Some(missing.to_owned());
+        Outcome::Truncated
+    }
+
+    /// The exchange ended otherwise.
+    pub(crate) fn fail(&mut self, outcome: Outcome, fault: &str) {
+        self.exchange.outcome = outcome;
+        self.exchange.fault = Some(fault.to_owned());
+    }
+
+    /// Hands the record over, with the request as it was sent (`sent`, whose body starts at `body`).
+    pub(crate) fn close(mut self, sent: Option<(Vec<u8>, usize, bool)>) -> Finished {
+        self.exchange.marks.closed = clock::now();
+        if let Some(decoder) = &self.decoder {
+            let counts = decoder.counts();
+            let sum = counts.malformed + counts.oversized + counts.cut;
+            self.exchange.stream.counts.malformed = u32::try_from(sum).unwrap_or(u32::MAX);
+        }
+        Finished { exchange: self.exchange, sent, dialect: self.dialect }
+    }
+}
+
+/// The trace id of a W3C `traceparent`; `None` where it is not one.
+fn trace_id(value: &str) -> Option<String> {
+    let mut parts = value.split('-');
+    let (version, trace) = (parts.next()?, parts.next()?);
+    let hex = trace.len() == 32 && trace.bytes().all(|b| b.is_ascii_hexdigit());
+    (version.len() == 2 && hex).then(|| trace.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_traceparent_has_a_trace_id() {
+        let id = "4bf92f3577b34da6a3ce929d0e0e4736";
+        assert_eq!(trace_id(&format!("00-{id}-00f067aa0ba902b7-01")).as_deref(), Some(id));
+        assert_eq!(trace_id("00-xyz-1-01"), None);
+        assert_eq!(trace_id(""), None);
+    }
+}

@@ -1,0 +1,152 @@
+//! A connection whose reads and writes are stamped where they happen.
+
+use crate::lag;
+use pingora::protocols::Stream;
+use pingora::protocols::l4::stream::Stream as L4Stream;
+use record::clock::{self, Nanos};
+use record::stamp::{Arrival, StampClass};
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::SystemTime;
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// Cleartext TCP is kept as its own type, since only there the kernel's stamp can be reached.
+#[derive(Debug)]
+enum Io {
+    Plain(Box<L4Stream>),
+    Other(Stream),
+}
+
+/// One connection of a tap.
+#[derive(Debug)]
+pub(crate) struct Socket {
+    io: Io,
+    /// Before this instant everything that had arrived was read.
+    drained: Nanos,
+    /// The last poll found nothing.
+    waiting: bool,
+    last_kernel: Option<SystemTime>,
+    reused: bool,
+}
+
+impl Socket {
+    /// Wraps a connection as the listener or the connector gave it.
+    pub(crate) fn new(stream: Stream, kernel_stamps: bool, reused: bool) -> Self {
+        let io = if (*stream).as_any().is::<L4Stream>() {
+            match stream.into_any().downcast::<L4Stream>() {
+                Ok(mut plain) => {
+                    if kernel_stamps && !reused && plain.set_rx_timestamp().is_err() {
+                        tracing::debug!("the kernel gives no receive stamps on this socket");
+                    }
+                    Io::Plain(plain)
+                }
+                Err(_) => unreachable!("the type was asked for one line above"),
+            }
+        } else {
+            Io::Other(stream)
+        };
+        Self { io, drained: clock::now(), waiting: false, last_kernel: None, reused }
+    }
+
+    /// The connection had carried an exchange before this one.
+    pub(crate) fn reused(&self) -> bool {
+        self.reused
+    }
+
+    /// Marks that further exchanges are on a used connection.
+    pub(crate) fn mark_reused(&mut self) {
+        self.reused = true;
+    }
+
+    /// The stamp class of HTTP/1 on this connection.
+    pub(crate) fn class(&self) -> StampClass {
+        match self.io {
+            Io::Plain(_) => StampClass::Socket,
+            Io::Other(_) => StampClass::Tls,
+        }
+    }
+
+    /// The bare connection, for the pool or for HTTP/2.
+    pub(crate) fn into_stream(self) -> Stream {
+        match self.io {
+            Io::Plain(stream) => stream,
+            Io::Other(stream) => stream,
+        }
+    }
+
+    /// Reads into `buffer`; `Ok(0)` is the peer's end. One call is at most one read of the socket.
+    pub(crate) fn poll_read(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffer: &mut [u8],
+    ) -> Poll<io::Result<(usize, Arrival)>> {
+        let before = clock::now();
+        let room = buffer.len();
+        let mut target = ReadBuf::new(buffer);
+        let polled = match &mut self.io {
+            Io::Plain(stream) => Pin::new(stream).poll_read(cx, &mut target),
+            Io::Other(stream) => Pin::new(stream).poll_read(cx, &mut target),
+        };
+        match polled {
+            Poll::Pending => {
+                self.drained = before;
+                self.waiting = true;
+                Poll::Pending
+            }
+            Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
+            Poll::Ready(Ok(())) => {
+                let count = target.filled().len();
+                let arrival = self.arrived(clock::now());
+                if count < room {
+                    self.drained = before;
+                }
+                Poll::Ready(Ok((count, arrival)))
+            }
+        }
+    }
+
+    fn arrived(&mut self, at: Nanos) -> Arrival {
+        let kernel = self.kernel_stamp();
+        let waited = std::mem::take(&mut self.waiting);
+        let earliest = if waited { self.drained.max(at.saturating_sub(lag::bound())) } else { self.drained };
+        let earliest = kernel.map_or(earliest, |k| if waited { earliest.min(k).max(self.drained) } else { earliest });
+        Arrival { at, earliest: earliest.min(at), kernel, waited }
+    }
+
+    /// The stamp of this read's last segment. The stream keeps the last one for ever, so one that
+    /// has not changed is not of this read.
+    fn kernel_stamp(&mut self) -> Option<Nanos> {
+        let Io::Plain(stream) = &self.io else { return None };
+        let stamp = stream.rx_ts?;
+        if self.last_kernel.replace(stamp) == Some(stamp) {
+            return None;
+        }
+        let wall = stamp.duration_since(SystemTime::UNIX_EPOCH).ok()?;
+        Some(lag::monotonic(u64::try_from(wall.as_nanos()).ok()?))
+    }
+
+    /// Writes some of `bytes`.
+    pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match &mut self.io {
+            Io::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Io::Other(stream) => Pin::new(stream).poll_write(cx, bytes),
+        }
+    }
+
+    /// Brings what TLS holds back onto the socket; nothing to do in cleartext.
+    pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.io {
+            Io::Plain(_) => Poll::Ready(Ok(())),
+            Io::Other(stream) => Pin::new(stream).poll_flush(cx),
+        }
+    }
+
+    /// Ends the writing side.
+    pub(crate) fn poll_shutdown(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.io {
+            Io::Plain(stream) => Pin::new(stream).poll_shutdown(cx),
+            Io::Other(stream) => Pin::new(stream).poll_shutdown(cx),
+        }
+    }
+}

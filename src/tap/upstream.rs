@@ -1,0 +1,167 @@
+//! Where a tap sends: addresses resolved asynchronously, taken in turn, connections kept and reused.
+
+use super::socket::Socket;
+use config::chain::HostHeader;
+use hickory_resolver::TokioResolver;
+use pingora::connectors::{ConnectorOptions, TransportConnector};
+use pingora::upstreams::peer::{HttpPeer, Peer as _};
+use record::clock;
+use record::stamp::StampClass;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// Idle connections kept per thread and tap.
+const POOL: usize = 1024;
+
+/// Why no connection could be had. Names the address.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum UpstreamError {
+    #[error("{host}: cannot resolve the name: {why}")]
+    Resolve { host: String, why: String },
+    #[error("{address}: {why}")]
+    Connect { address: String, why: String },
+}
+
+/// The servers behind a tap, for one thread: connections never cross threads.
+pub(crate) struct Upstream {
+    settings: config::chain::Upstream,
+    resolver: Option<Arc<TokioResolver>>,
+    connector: TransportConnector,
+    turn: Arc<AtomicUsize>,
+    kernel_stamps: bool,
+}
+
+/// A connection and where it leads.
+pub(crate) struct Connected {
+    pub(crate) socket: Socket,
+    pub(crate) address: Arc<str>,
+    /// Nanoseconds to connect; `None` for a reused connection.
+    pub(crate) took: Option<u64>,
+    key: u64,
+}
+
+impl Upstream {
+    /// `turn` is shared by the threads, so that they take addresses in turn together.
+    pub(crate) fn new(
+        settings: config::chain::Upstream,
+        resolver: Option<Arc<TokioResolver>>,
+        turn: Arc<AtomicUsize>,
+        kernel_stamps: bool,
+    ) -> Self {
+        let mut options = ConnectorOptions::new(POOL);
+        options.ca_file =
+            settings.tls.as_ref().and_then(|tls| Some(tls.ca.as_ref()?.to_string_lossy().into_owned()));
+        let connector = TransportConnector::new(Some(options));
+        Self { settings, resolver, connector, turn, kernel_stamps }
+    }
+
+    /// Stamp class of the upstream side.
+    pub(crate) fn class(&self) -> StampClass {
+        match (self.settings.http2, &self.settings.tls) {
+            (true, _) => StampClass::H2,
+            (false, Some(_)) => StampClass::Tls,
+            (false, None) => StampClass::Socket,
+        }
+    }
+
+    /// Speaks HTTP/2.
+    pub(crate) fn http2(&self) -> bool {
+        self.settings.http2
+    }
+
+    /// The `Host` to send in place of the client's.
+    pub(crate) fn host(&self) -> Option<String> {
+        let address = self.settings.addresses.first()?;
+        (self.settings.host_header == HostHeader::Upstream).then(|| address.to_string())
+    }
+
+    /// Every address that the servers have now.
+    async fn addresses(&self) -> Result<Vec<(SocketAddr, String)>, UpstreamError> {
+        let mut all = Vec::with_capacity(self.settings.addresses.len());
+        for server in &self.settings.addresses {
+            if let Some(address) = server.socket() {
+                all.push((address, server.host().to_owned()));
+                continue;
+            }
+            let fail = |why: String| UpstreamError::Resolve { host: server.host().to_owned(), why };
+            let resolver = self.resolver.as_ref().ok_or_else(|| fail("this host has no resolver configuration".to_owned()))?;
+            let found = resolver.lookup_ip(server.host()).await.map_err(|e| fail(e.to_string()))?;
+            all.extend(found.iter().map(|ip| (SocketAddr::new(ip, server.port()), server.host().to_owned())));
+        }
+        Ok(all)
+    }
+
+    /// The peers to try, the one whose turn it is first.
+    pub(crate) async fn peers(&self) -> Result<Vec<HttpPeer>, UpstreamError> {
+        let mut addresses = self.addresses().await?;
+        if addresses.is_empty() {
+            let host = self.settings.addresses.first().map_or_else(String::new, ToString::to_string);
+            return Err(UpstreamError::Resolve { host, why: "the name has no address".to_owned() });
+        }
+        let turn = self.turn.fetch_add(1, Ordering::Relaxed) % addresses.len();
+        addresses.rotate_left(turn);
+        Ok(addresses.into_iter().map(|(address, host)| self.peer(address, host)).collect())
+    }
+
+    fn peer(&self, address: SocketAddr, host: String) -> HttpPeer {
+        let tls = self.settings.tls.as_ref();
+        let name = tls.map(|t| t.server_name.clone().unwrap_or(host)).unwrap_or_default();
+        // A resolved address cannot fail to resolve, which is what `HttpPeer::new` panics on.
+        let mut peer = HttpPeer::new(address, tls.is_some(), name);
+        let timeout: Duration = self.settings.connect_timeout.into();
+        peer.options.connection_timeout = Some(timeout);
+        peer.options.total_connection_timeout = Some(timeout);
+        let verify = tls.is_none_or(|t| t.verify);
+        peer.options.verify_cert = verify;
+        peer.options.verify_hostname = verify;
+        if self.settings.http2 {
+            peer.options.set_http_version(2, 2);
+            peer.options.max_h2_streams = 128;
+        }
+        peer
+    }
+
+    /// A connection: an idle one unless `fresh`, else a new one, to the first server that answers.
+    pub(crate) async fn connect(&self, fresh: bool) -> Result<Connected, UpstreamError> {
+        let mut last = None;
+        for peer in self.peers().await? {
+            let address: Arc<str> = peer.address().to_string().into();
+            let key = peer.reuse_hash();
+            if !fresh && let Some(stream) = self.connector.reused_stream(&peer).await {
+                let socket = Socket::new(stream, self.kernel_stamps, true);
+                return Ok(Connected { socket, address, took: None, key });
+            }
+            let began = clock::now();
+            match self.connector.new_stream(&peer).await {
+                Ok(stream) => {
+                    let took = Some(clock::now().saturating_sub(began));
+                    let socket = Socket::new(stream, self.kernel_stamps, false);
+                    return Ok(Connected { socket, address, took, key });
+                }
+                Err(error) => {
+                    let why = explain(&error);
+                    last = Some(UpstreamError::Connect { address: address.to_string(), why });
+                }
+            }
+        }
+        Err(last.unwrap_or(UpstreamError::Resolve { host: String::new(), why: "no address".to_owned() }))
+    }
+
+    /// Gives a connection back for the next exchange.
+    pub(crate) fn release(&self, connected: Connected) {
+        let idle: Duration = self.settings.idle_timeout.into();
+        self.connector.release_stream(connected.socket.into_stream(), connected.key, Some(idle));
+    }
+}
+
+/// The innermost cause, in one line.
+fn explain(error: &pingora::Error) -> String {
+    let cause = error.root_cause();
+    let kind = error.etype().as_str();
+    match cause.downcast_ref::<std::io::Error>() {
+        Some(io) => io.to_string(),
+        None => error.context.as_ref().map_or_else(|| kind.to_owned(), |c| format!("{kind}: {}", c.as_str())),
+    }
+}
