@@ -116,6 +116,7 @@ fn a_body_that_ends_inside_is_cut_and_not_malformed() {
         "dat",
         "event: x\n",
         "data: {\n: c\n",
+        "event: x\n: c",
     ] {
         assert_eq!(
             decode(SSE, Limits::default(), body.as_bytes()).1,
@@ -230,5 +231,21 @@ fn a_delta_goes_before_the_message_that_accumulates_it() {
         let (events, _) = decode(SSE, Limits::default(), body.as_bytes());
         assert_eq!(events.len(), 1);
         assert!(events[0].contains("text: \"b\""), "{body}: {events:?}");
+    }
+}
+
+#[test]
+fn an_empty_reasoning_member_does_not_hide_the_other() {
+    for delta in [
+        r#""reasoning_content":"","reasoning":"r""#,
+        r#""reasoning":"","reasoning_content":"r""#,
+    ] {
+        let body = format!("data: {{\"choices\":[{{\"delta\":{{{delta}}}}}]}}\n\n");
+        let (events, _) = decode(SSE, Limits::default(), body.as_bytes());
+        assert_eq!(events.len(), 1);
+        assert!(
+            events[0].contains("field: Reasoning") && events[0].contains("\"r\""),
+            "{events:?}"
+        );
     }
 }
