@@ -1,6 +1,7 @@
 //! The command line. Exit code 0: done; 1: done, and what was found is not good (an invalid run,
 //! a calibration beyond its bound); 2: it could not be done, and the message says why.
 
+mod sim;
 mod tap;
 
 use clap::{Parser, Subcommand};
@@ -19,6 +20,8 @@ pub(crate) struct Cli {
 enum Command {
     /// Opens the taps of one or more chains: the measuring proxy.
     Tap(tap::Args),
+    /// Runs one stand-in: engine, gateway or relay.
+    Sim(sim::Args),
 }
 
 /// What a command came to.
@@ -30,10 +33,15 @@ pub(crate) enum Done {
 }
 
 pub(crate) fn run(cli: Cli) -> ExitCode {
-    let filter = EnvFilter::try_from_env("HOPSCOPE_LOG").unwrap_or_else(|_| EnvFilter::new("warn,hopscope=info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let filter = EnvFilter::try_from_env("HOPSCOPE_LOG")
+        .unwrap_or_else(|_| EnvFilter::new("warn,hopscope=info"));
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .init();
     let done = match cli.command {
         Command::Tap(args) => tap::run(&args),
+        Command::Sim(args) => sim::run(args),
     };
     match done {
         Ok(Done::Well) => ExitCode::SUCCESS,

@@ -65,7 +65,12 @@ mod tests {
         let mut histogram = durations();
         add(&mut histogram, 5_000_000);
         let mut out = Vec::new();
-        let entries = [("cell0.ttft", Duration::from_secs(1), Duration::from_secs(2), &histogram)];
+        let entries = [(
+            "cell0.ttft",
+            Duration::from_secs(1),
+            Duration::from_secs(2),
+            &histogram,
+        )];
         write_log(&mut out, entries.into_iter()).unwrap();
         let text = String::from_utf8(out).unwrap();
         assert!(text.contains("Tag=cell0.ttft,1.000,2.000,"), "{text}");

@@ -13,6 +13,8 @@ pub mod leg;
 pub mod manifest;
 pub mod pairing;
 pub mod rundir;
+#[cfg(test)]
+mod sample;
 pub mod span;
 pub mod stamp;
 pub mod stream;

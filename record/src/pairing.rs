@@ -163,6 +163,30 @@ impl PairingCounts {
     }
 }
 
+/// What may make a fallback match ambiguous: another call with the same key at the same time.
+struct Shade {
+    id: u64,
+    begin: Nanos,
+    closed: Nanos,
+}
+
+#[derive(PartialEq, Eq, Hash)]
+enum Key {
+    Trace(String),
+    Fingerprint(String, u64),
+}
+
+impl Key {
+    fn all(outer: &Exchange) -> impl Iterator<Item = Self> {
+        let trace = outer.keys.trace.clone().map(Self::Trace);
+        let print = outer
+            .request
+            .fingerprint
+            .map(|p| Self::Fingerprint(outer.chain.to_string(), p));
+        trace.into_iter().chain(print)
+    }
+}
+
 #[derive(Default)]
 struct Waiting {
     attempts: Vec<Exchange>,
@@ -179,6 +203,8 @@ pub struct Pairer {
     inners: HashMap<String, Waiting>,
     /// Inner exchanges without one, in order of arrival here.
     loose: VecDeque<Exchange>,
+    /// Outer exchanges by what a fallback match goes by, also those handed out already.
+    shades: HashMap<Key, Vec<Shade>>,
     seen: HashSet<String>,
     seen_order: VecDeque<String>,
     counts: PairingCounts,
@@ -189,6 +215,14 @@ impl Pairer {
     pub fn offer(&mut self, exchange: Exchange) {
         match (exchange.position, exchange.keys.call.clone()) {
             (Position::Outer, _) => {
+                let (id, begin, closed) =
+                    (exchange.id, exchange.marks.begin.at, exchange.marks.closed);
+                for key in Key::all(&exchange) {
+                    self.shades
+                        .entry(key)
+                        .or_default()
+                        .push(Shade { id, begin, closed });
+                }
                 self.outers
                     .insert((exchange.marks.closed, exchange.id), exchange);
             }
@@ -231,6 +265,10 @@ impl Pairer {
                 counts.inner_only += waiting.attempts.len() as u64;
             }
             keep
+        });
+        self.shades.retain(|_, shades| {
+            shades.retain(|s| s.closed >= forget_before);
+            !shades.is_empty()
         });
         self.loose.retain(|exchange| {
             let keep = exchange.marks.closed >= forget_before;
@@ -336,30 +374,33 @@ impl Pairer {
 
     /// Inner exchanges without a call id that can only belong to `outer`.
     fn loose_for(&mut self, outer: &Exchange) -> (Vec<Exchange>, Option<MatchedBy>) {
-        if let Some(trace) = &outer.keys.trace {
-            let same = |e: &Exchange| e.keys.trace.as_ref() == Some(trace) && during(outer, e);
-            let rival = self
-                .outers
-                .values()
-                .any(|o| o.keys.trace.as_ref() == Some(trace) && overlap(outer, o));
-            let found = if rival { Vec::new() } else { self.take(same) };
+        if self.loose.is_empty() {
+            return (Vec::new(), None);
+        }
+        for key in Key::all(outer) {
+            let rivals = self.shades.get(&key).map_or(&[][..], Vec::as_slice);
+            if rivals.iter().any(|s| {
+                s.id != outer.id
+                    && s.begin <= outer.marks.closed
+                    && outer.marks.begin.at <= s.closed
+            }) {
+                continue;
+            }
+            let (matched, found) = match &key {
+                Key::Trace(trace) => (
+                    MatchedBy::Trace,
+                    self.take(|e| e.keys.trace.as_ref() == Some(trace) && during(outer, e)),
+                ),
+                Key::Fingerprint(_, print) => (
+                    MatchedBy::Fingerprint,
+                    self.take(|e| e.request.fingerprint == Some(*print) && during(outer, e)),
+                ),
+            };
             if !found.is_empty() {
-                return (found, Some(MatchedBy::Trace));
+                return (found, Some(matched));
             }
         }
-        let Some(print) = outer.request.fingerprint else {
-            return (Vec::new(), None);
-        };
-        let twin = self.outers.values().any(|o| {
-            o.chain == outer.chain && o.request.fingerprint == Some(print) && overlap(outer, o)
-        });
-        if twin {
-            return (Vec::new(), None);
-        }
-        let same = |e: &Exchange| e.request.fingerprint == Some(print) && during(outer, e);
-        let found = self.take(same);
-        let matched = (!found.is_empty()).then_some(MatchedBy::Fingerprint);
-        (found, matched)
+        (Vec::new(), None)
     }
 
     fn take(&mut self, same: impl Fn(&Exchange) -> bool) -> Vec<Exchange> {
@@ -374,10 +415,6 @@ impl Pairer {
 fn during(outer: &Exchange, inner: &Exchange) -> bool {
     let begin = inner.marks.begin.at;
     inner.chain == outer.chain && begin >= outer.marks.begin.at && begin <= outer.marks.closed
-}
-
-fn overlap(a: &Exchange, b: &Exchange) -> bool {
-    a.marks.begin.at <= b.marks.closed && b.marks.begin.at <= a.marks.closed
 }
 
 /// Whose content came back: the echoed exchange, else the one with the response's id, else the

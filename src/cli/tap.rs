@@ -30,15 +30,25 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
     let set = config::tap_process(&args.config)?;
     let drain = set.process.drain_timeout.into();
     let options = ProcessOptions::of(&set.process, args.record.clone(), args.name.clone());
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
     runtime.block_on(async {
         let telemetry = listen(set.process.telemetry, "telemetry", &set.process).await?;
         let admin = listen(set.process.admin, "admin", &set.process).await?;
         let mut stop = signal(SignalKind::terminate())?;
         let mut interrupt = signal(SignalKind::interrupt())?;
-        let places: Vec<_> = set.chains.iter().map(|c| move |n: usize| c.location(&format!("taps[{n}].listen"))).collect();
-        let chains: Vec<_> =
-            set.chains.iter().zip(&places).map(|(chain, place)| NamedChain { chain, place }).collect();
+        let places: Vec<_> = set
+            .chains
+            .iter()
+            .map(|c| move |n: usize| c.location(&format!("taps[{n}].listen")))
+            .collect();
+        let chains: Vec<_> = set
+            .chains
+            .iter()
+            .zip(&places)
+            .map(|(chain, place)| NamedChain { chain, place })
+            .collect();
         let server = TapServer::start(options, &chains)?;
         let endpoints = Endpoints::of(server.meter());
         if let Some(listener) = telemetry {
@@ -68,10 +78,14 @@ async fn listen(
     what: &str,
     process: &config::Checked<config::TapProcess>,
 ) -> anyhow::Result<Option<TcpListener>> {
-    let Some(address) = address else { return Ok(None) };
+    let Some(address) = address else {
+        return Ok(None);
+    };
     let bound = TcpListener::bind(address.get()).await;
     let place = process.location(what);
-    Ok(Some(bound.with_context(|| format!("{place}: `{what}` cannot listen on {address}; choose another address"))?))
+    Ok(Some(bound.with_context(|| {
+        format!("{place}: `{what}` cannot listen on {address}; choose another address")
+    })?))
 }
 
 fn announce(args: &Args, set: &config::TapSet) -> anyhow::Result<()> {
@@ -82,7 +96,8 @@ fn announce(args: &Args, set: &config::TapSet) -> anyhow::Result<()> {
     }
     if let Some(path) = &args.ready_file {
         let pid = std::process::id().to_string();
-        std::fs::write(path, pid).with_context(|| format!("{}: cannot write the ready file", path.display()))?;
+        std::fs::write(path, pid)
+            .with_context(|| format!("{}: cannot write the ready file", path.display()))?;
     }
     Ok(())
 }

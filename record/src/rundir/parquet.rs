@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(
             rows,
             [
-                "{n: 7, s: null, f: 0.0, b: null}",
+                "{n: 7, s: null, f: 0E0, b: null}",
                 "{n: null, s: \"é\", f: null, b: false}"
             ]
         );
