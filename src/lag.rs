@@ -39,7 +39,9 @@ fn lateness() -> &'static Mutex<hdrhistogram::Histogram<u64>> {
 /// Puts a kernel stamp (wall clock) on the monotonic clock.
 #[must_use]
 pub fn monotonic(wall: Nanos) -> Nanos {
-    let mono = wall.cast_signed().saturating_sub(OFFSET.load(Ordering::Relaxed));
+    let mono = wall
+        .cast_signed()
+        .saturating_sub(OFFSET.load(Ordering::Relaxed));
     u64::try_from(mono).unwrap_or(0)
 }
 
@@ -85,7 +87,9 @@ fn subscribe() -> std::io::Result<tokio::net::UnixStream> {
     theirs.set_nonblocking(true)?;
     let listeners = TICKER.get_or_init(|| {
         OFFSET.store(clock::pair().offset, Ordering::Relaxed);
-        let spawned = std::thread::Builder::new().name("ticker".to_owned()).spawn(tick_forever);
+        let spawned = std::thread::Builder::new()
+            .name("ticker".to_owned())
+            .spawn(tick_forever);
         if let Err(error) = spawned {
             tracing::warn!(%error, "no ticker: the tap's lateness is not measured");
         }
@@ -107,7 +111,9 @@ fn tick_forever() {
         }
         last = paired.offset;
         OFFSET.store(last, Ordering::Relaxed);
-        let Some(Ok(mut listeners)) = TICKER.get().map(Mutex::lock) else { continue };
+        let Some(Ok(mut listeners)) = TICKER.get().map(Mutex::lock) else {
+            continue;
+        };
         // A full pipe is a thread that has not run for seconds: its next read tells. A closed one
         // is a thread that ended.
         listeners.retain_mut(|s| match s.write(&clock::now().to_le_bytes()) {

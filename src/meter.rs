@@ -55,7 +55,11 @@ pub(crate) struct Underway {
 
 impl Drop for Underway {
     fn drop(&mut self) {
-        let counter = if self.connection { &self.tally.connections } else { &self.tally.active };
+        let counter = if self.connection {
+            &self.tally.connections
+        } else {
+            &self.tally.active
+        };
         counter.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -75,13 +79,19 @@ impl MeterHandle {
     pub(crate) fn exchange_begins(&self) -> Underway {
         self.tally.begun.fetch_add(1, Ordering::Relaxed);
         self.tally.active.fetch_add(1, Ordering::Relaxed);
-        Underway { tally: self.tally.clone(), connection: false }
+        Underway {
+            tally: self.tally.clone(),
+            connection: false,
+        }
     }
 
     /// A connection was accepted.
     pub(crate) fn connection_begins(&self) -> Underway {
         self.tally.connections.fetch_add(1, Ordering::Relaxed);
-        Underway { tally: self.tally.clone(), connection: true }
+        Underway {
+            tally: self.tally.clone(),
+            connection: true,
+        }
     }
 
     /// Something came that was no request.

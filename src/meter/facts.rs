@@ -7,9 +7,15 @@ use std::borrow::Cow;
 
 /// Fills in what the request's body says. The body itself goes no further.
 pub(super) fn fill(finished: &mut Finished) {
-    let Some((bytes, body_at, chunked)) = finished.sent.take() else { return };
+    let Some((bytes, body_at, chunked)) = finished.sent.take() else {
+        return;
+    };
     let raw = bytes.get(body_at..).unwrap_or_default();
-    let body = if chunked { Cow::Owned(dechunk(raw)) } else { Cow::Borrowed(raw) };
+    let body = if chunked {
+        Cow::Owned(dechunk(raw))
+    } else {
+        Cow::Borrowed(raw)
+    };
     let request = &mut finished.exchange.request;
     request.bytes = body.len() as u64;
     request.body_hash = Some(timeline::hash(&body));

@@ -19,7 +19,9 @@ pub struct Feed {
 
 impl Default for Feed {
     fn default() -> Self {
-        Self { sender: broadcast::channel(BACKLOG).0 }
+        Self {
+            sender: broadcast::channel(BACKLOG).0,
+        }
     }
 }
 

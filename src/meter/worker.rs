@@ -62,7 +62,11 @@ impl Meter {
         let feed = Feed::default();
         let stop = Arc::new(AtomicBool::new(false));
         let segments = match &options.record {
-            Some(dir) => Some(SegmentWriter::create(dir, "exchanges", options.segment_bytes)?),
+            Some(dir) => Some(SegmentWriter::create(
+                dir,
+                "exchanges",
+                options.segment_bytes,
+            )?),
             None => None,
         };
         let mut worker = Worker {
@@ -80,7 +84,13 @@ impl Meter {
         let thread = std::thread::Builder::new()
             .name("meter".to_owned())
             .spawn(move || worker.run(&receiver, &stopping))?;
-        Ok(Self { thread, stop, handle: MeterHandle { sender, tally }, feed, metrics })
+        Ok(Self {
+            thread,
+            stop,
+            handle: MeterHandle { sender, tally },
+            feed,
+            metrics,
+        })
     }
 
     /// The taps' end.
@@ -169,7 +179,8 @@ impl Worker {
             self.metrics.call(call, legs.as_ref());
             self.feed.send(|| LiveCall::paired(call, legs.as_ref()));
         }
-        self.metrics.pairing(&self.pairer.counts(), self.pairer.waiting());
+        self.metrics
+            .pairing(&self.pairer.counts(), self.pairer.waiting());
     }
 
     fn sync(&mut self) {
@@ -184,13 +195,16 @@ impl Worker {
     }
 
     fn write_health(&self) {
-        let Some(dir) = &self.options.record else { return };
+        let Some(dir) = &self.options.record else {
+            return;
+        };
         let health = TapHealth {
             instance: self.options.instance.clone(),
             lost: self.tally.lost.load(Ordering::Relaxed) + self.disk_lost,
             lateness: lag::summary(),
             clock_steps: lag::clock_steps(),
-            cpus: std::thread::available_parallelism().map_or(0, |n| u32::try_from(n.get()).unwrap_or(u32::MAX)),
+            cpus: std::thread::available_parallelism()
+                .map_or(0, |n| u32::try_from(n.get()).unwrap_or(u32::MAX)),
         };
         if let Err(error) = write_health(dir, &health) {
             tracing::error!(%error, "cannot write the tap's health");

@@ -47,12 +47,23 @@ pub(crate) async fn serve(tap: &TapContext, mut client: Socket, shutdown: &Shutd
     let mut shutdown = shutdown.clone();
     let mut buffered = Vec::new();
     loop {
-        let arrived = match next_request(tap, &mut client, std::mem::take(&mut buffered), &mut shutdown).await {
+        let arrived = match next_request(
+            tap,
+            &mut client,
+            std::mem::take(&mut buffered),
+            &mut shutdown,
+        )
+        .await
+        {
             Ok(arrived) => arrived,
             Err(NoRequest::Over) => break,
             Err(NoRequest::Bad(error)) => {
                 tap.meter.malformed_request();
-                let fault = Fault::new(error.status(), "invalid_request_error", format!("request {error}"));
+                let fault = Fault::new(
+                    error.status(),
+                    "invalid_request_error",
+                    format!("request {error}"),
+                );
                 let _ = send(&mut client, &fault.response()).await;
                 break;
             }
@@ -66,7 +77,11 @@ pub(crate) async fn serve(tap: &TapContext, mut client: Socket, shutdown: &Shutd
         }
         client.mark_reused();
     }
-    let _ = timeout(Duration::from_secs(1), poll_fn(|cx| client.poll_shutdown(cx))).await;
+    let _ = timeout(
+        Duration::from_secs(1),
+        poll_fn(|cx| client.poll_shutdown(cx)),
+    )
+    .await;
 }
 
 async fn next_request(
@@ -85,22 +100,36 @@ async fn next_request(
             match head::request(&bytes) {
                 Ok(Some((length, head))) => {
                     let rest = bytes.split_off(length);
-                    return Ok(Arrived { head, begin: begin.unwrap_or(arrival), read: arrival, rest });
+                    return Ok(Arrived {
+                        head,
+                        begin: begin.unwrap_or(arrival),
+                        read: arrival,
+                        rest,
+                    });
                 }
                 Ok(None) => {}
                 Err(error) => return Err(NoRequest::Bad(error)),
             }
         }
-        let limit = if begin.is_some() { tap.timeouts.request_head } else { tap.timeouts.client_idle };
+        let limit = if begin.is_some() {
+            tap.timeouts.request_head
+        } else {
+            tap.timeouts.client_idle
+        };
         let from = bytes.len();
         bytes.resize(from + READ, 0);
-        let reading = timeout(limit, poll_fn(|cx| client.poll_read(cx, &mut bytes[from..])));
+        let reading = timeout(
+            limit,
+            poll_fn(|cx| client.poll_read(cx, &mut bytes[from..])),
+        );
         let got = tokio::select! {
             biased;
             got = reading => got,
             _ = shutdown.wait_for(|stop| *stop), if begin.is_none() => return Err(NoRequest::Over),
         };
-        let Ok(Ok((count, arrival))) = got else { return Err(NoRequest::Over) };
+        let Ok(Ok((count, arrival))) = got else {
+            return Err(NoRequest::Over);
+        };
         bytes.truncate(from + count);
         if count == 0 {
             return Err(NoRequest::Over);
@@ -111,8 +140,18 @@ async fn next_request(
 
 /// One request and its response. Takes the client's connection and gives it back, since an upgrade
 /// consumes it.
-async fn exchange(tap: &TapContext, mut client: Socket, arrived: Arrived, closing: bool) -> (Socket, After) {
-    let Arrived { mut head, begin, read, rest } = arrived;
+async fn exchange(
+    tap: &TapContext,
+    mut client: Socket,
+    arrived: Arrived,
+    closing: bool,
+) -> (Socket, After) {
+    let Arrived {
+        mut head,
+        begin,
+        read,
+        rest,
+    } = arrived;
     tap.trace_context(&mut head);
     let _active = tap.meter.exchange_begins();
     let mut live = Live::begin(tap, &head, begin, read, (client.class(), client.reused()));
@@ -129,14 +168,25 @@ async fn exchange(tap: &TapContext, mut client: Socket, arrived: Arrived, closin
             Ok(connected) => connected,
             Err(error) => {
                 live.fail(Outcome::Failed, &format!("upstream {error}"));
-                let fault = Fault::new(502, "upstream_unreachable", format!("hopscope: upstream {error}"));
+                let fault = Fault::new(
+                    502,
+                    "upstream_unreachable",
+                    format!("hopscope: upstream {error}"),
+                );
                 let _ = send(&mut client, &fault.response()).await;
                 tap.meter.finished(live.close(None));
                 return (client, After::Close);
             }
         };
         note_connection(&mut live, &upstream);
-        let relay = Relay::new(tap, (&mut client, &mut upstream.socket), &mut live, &head, &rest, (read, closing));
+        let relay = Relay::new(
+            tap,
+            (&mut client, &mut upstream.socket),
+            &mut live,
+            &head,
+            &rest,
+            (read, closing),
+        );
         let (ending, mut leftover) = match relay {
             Ok(relay) => relay.run().await,
             Err(why) => (Ending::Unanswered(why), Leftover::default()),
@@ -160,7 +210,11 @@ async fn exchange(tap: &TapContext, mut client: Socket, arrived: Arrived, closin
 /// A request that the tap itself answers.
 fn refused(tap: &TapContext, head: &RequestHead) -> Option<Fault> {
     if head.method == "CONNECT" {
-        return Some(Fault::new(405, "invalid_request_error", "hopscope: CONNECT is not passed on"));
+        return Some(Fault::new(
+            405,
+            "invalid_request_error",
+            "hopscope: CONNECT is not passed on",
+        ));
     }
     match head.body {
         BodyLength::Fixed(n) if n > tap.body_max => Some(too_large(tap)),
@@ -170,7 +224,10 @@ fn refused(tap: &TapContext, head: &RequestHead) -> Option<Fault> {
 
 fn too_large(tap: &TapContext) -> Fault {
     let limit = tap.body_max;
-    let message = format!("hopscope: request body exceeds limits.request_body_max of tap {} ({limit} bytes)", tap.name);
+    let message = format!(
+        "hopscope: request body exceeds limits.request_body_max of tap {} ({limit} bytes)",
+        tap.name
+    );
     Fault::new(413, "request_too_large", message)
 }
 
@@ -191,17 +248,30 @@ async fn conclude(
     leftover: Leftover,
 ) -> (Socket, After) {
     match ending {
-        Ending::Complete { client: keep, upstream: reusable } => {
+        Ending::Complete {
+            client: keep,
+            upstream: reusable,
+        } => {
             if reusable {
                 tap.upstream.release(upstream);
             }
             tap.meter.finished(live.close(leftover.sent));
-            (client, if keep { After::Next(leftover.surplus) } else { After::Close })
+            (
+                client,
+                if keep {
+                    After::Next(leftover.surplus)
+                } else {
+                    After::Close
+                },
+            )
         }
         Ending::ClientGone => {
             // Closed before the books are: the upstream should stop working at once.
             drop(upstream);
-            live.fail(Outcome::Aborted, "client left before the end of the response");
+            live.fail(
+                Outcome::Aborted,
+                "client left before the end of the response",
+            );
             tap.meter.finished(live.close(leftover.sent));
             (client, After::Close)
         }
@@ -216,7 +286,10 @@ async fn conclude(
             unanswered(tap, client, live, why, leftover).await
         }
         Ending::Upgraded => {
-            live.fail(Outcome::Upgraded, "connection upgraded: its bytes were passed through unmeasured");
+            live.fail(
+                Outcome::Upgraded,
+                "connection upgraded: its bytes were passed through unmeasured",
+            );
             client = pipe(client, upstream, &leftover.surplus, tap.kernel_stamps).await;
             tap.meter.finished(live.close(None));
             (client, After::Close)
@@ -224,18 +297,53 @@ async fn conclude(
     }
 }
 
-async fn unanswered(tap: &TapContext, mut client: Socket, mut live: Live, why: Why, leftover: Leftover) -> (Socket, After) {
-    let at = live.exchange.connection.upstream.clone().unwrap_or_default();
+async fn unanswered(
+    tap: &TapContext,
+    mut client: Socket,
+    mut live: Live,
+    why: Why,
+    leftover: Leftover,
+) -> (Socket, After) {
+    let at = live
+        .exchange
+        .connection
+        .upstream
+        .clone()
+        .unwrap_or_default();
     let fault = match why {
-        Why::Closed => Fault::new(502, "upstream_closed", format!("hopscope: upstream {at} closed the connection before it answered")),
-        Why::Failed(kind) => Fault::new(502, "upstream_failed", format!("hopscope: connection to upstream {at} failed before it answered: {kind}")),
-        Why::Malformed => Fault::new(502, "upstream_malformed", format!("hopscope: upstream {at} answered with something that is not HTTP/1")),
-        Why::TimedOut => Fault::new(504, "upstream_timeout", format!("hopscope: upstream {at} did not answer within limits.response_head_timeout")),
+        Why::Closed => Fault::new(
+            502,
+            "upstream_closed",
+            format!("hopscope: upstream {at} closed the connection before it answered"),
+        ),
+        Why::Failed(kind) => Fault::new(
+            502,
+            "upstream_failed",
+            format!("hopscope: connection to upstream {at} failed before it answered: {kind}"),
+        ),
+        Why::Malformed => Fault::new(
+            502,
+            "upstream_malformed",
+            format!("hopscope: upstream {at} answered with something that is not HTTP/1"),
+        ),
+        Why::TimedOut => Fault::new(
+            504,
+            "upstream_timeout",
+            format!("hopscope: upstream {at} did not answer within limits.response_head_timeout"),
+        ),
         Why::TooLarge => too_large(tap),
-        Why::BadRequest => Fault::new(400, "invalid_request_error", "hopscope: request body is not framed as its head says"),
+        Why::BadRequest => Fault::new(
+            400,
+            "invalid_request_error",
+            "hopscope: request body is not framed as its head says",
+        ),
     };
     live.fail(Outcome::Failed, &fault.message);
-    let _ = timeout(tap.timeouts.client_write, send(&mut client, &fault.response())).await;
+    let _ = timeout(
+        tap.timeouts.client_write,
+        send(&mut client, &fault.response()),
+    )
+    .await;
     tap.meter.finished(live.close(leftover.sent));
     (client, After::Close)
 }

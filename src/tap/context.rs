@@ -23,7 +23,10 @@ impl Ids {
         // The hasher's keys are random per process: as good a source as any for a name.
         use std::hash::{BuildHasher as _, Hasher as _};
         let random = std::hash::RandomState::new().build_hasher().finish();
-        Self { process: (random >> 32) as u32, next: AtomicU64::new(1) }
+        Self {
+            process: (random >> 32) as u32,
+            next: AtomicU64::new(1),
+        }
     }
 
     /// A new exchange id.
@@ -84,7 +87,12 @@ impl From<&TapLimits> for Timeouts {
 
 /// The headers that carry the call id from this tap on. The outer tap sends it where an inner tap
 /// is there to take it out again; the inner tap only where a tap stands before the engine.
-pub(crate) fn call_headers(position: Position, forward: Forward, inner: bool, engine: bool) -> &'static [&'static str] {
+pub(crate) fn call_headers(
+    position: Position,
+    forward: Forward,
+    inner: bool,
+    engine: bool,
+) -> &'static [&'static str] {
     match (position, forward) {
         (Position::Outer, Forward::Header) if inner => &[CALL],
         (Position::Outer, Forward::BifrostPrefix) if inner => &[CALL, CALL_BIFROST],
@@ -95,9 +103,16 @@ pub(crate) fn call_headers(position: Position, forward: Forward, inner: bool, en
 
 impl TapContext {
     /// The fields that this tap adds to a request.
-    pub(crate) fn request_fields<'a>(&self, exchange: &'a Exchange) -> Vec<(&'static str, &'a str)> {
+    pub(crate) fn request_fields<'a>(
+        &self,
+        exchange: &'a Exchange,
+    ) -> Vec<(&'static str, &'a str)> {
         match &exchange.keys.call {
-            Some(call) => self.call_headers.iter().map(|name| (*name, call.as_str())).collect(),
+            Some(call) => self
+                .call_headers
+                .iter()
+                .map(|name| (*name, call.as_str()))
+                .collect(),
             None => Vec::new(),
         }
     }
@@ -110,13 +125,17 @@ impl TapContext {
             Traceparent::Off => {
                 head.traceparent = None;
                 head.fields.retain(|(name, _)| {
-                    !name.eq_ignore_ascii_case("traceparent") && !name.eq_ignore_ascii_case("tracestate")
+                    !name.eq_ignore_ascii_case("traceparent")
+                        && !name.eq_ignore_ascii_case("tracestate")
                 });
             }
-            Traceparent::Create if head.traceparent.is_none() && self.position == Position::Outer => {
+            Traceparent::Create
+                if head.traceparent.is_none() && self.position == Position::Outer =>
+            {
                 let (a, b) = (self.ids.exchange(), self.ids.exchange());
                 let made = format!("00-{a:016x}{b:016x}-{b:016x}-01");
-                head.fields.push(("traceparent".to_owned(), made.clone().into_bytes()));
+                head.fields
+                    .push(("traceparent".to_owned(), made.clone().into_bytes()));
                 head.traceparent = Some(made);
             }
             Traceparent::Create => {}
@@ -125,7 +144,8 @@ impl TapContext {
 
     /// The field that this tap adds to a response.
     pub(crate) fn response_field(&self, exchange: &Exchange) -> Option<(&'static str, String)> {
-        self.echoes.then(|| (EXCHANGE, format!("{:016x}", exchange.id)))
+        self.echoes
+            .then(|| (EXCHANGE, format!("{:016x}", exchange.id)))
     }
 
     /// What the gateway claims in its response head.
@@ -137,10 +157,13 @@ impl TapContext {
             .filter(|ms| ms.is_finite() && *ms >= 0.0)
             // Nanoseconds of a figure in milliseconds; a header that claims centuries saturates.
             .map(|ms| (ms * 1e6) as u64);
-        let cache_hit = self
-            .cache_header
-            .as_ref()
-            .is_some_and(|evidence| head.value(evidence.name.as_str()).is_some_and(|value| evidence.proves(value)));
-        Claims { overhead, cache_hit }
+        let cache_hit = self.cache_header.as_ref().is_some_and(|evidence| {
+            head.value(evidence.name.as_str())
+                .is_some_and(|value| evidence.proves(value))
+        });
+        Claims {
+            overhead,
+            cache_hit,
+        }
     }
 }

@@ -13,7 +13,11 @@ pub(crate) struct Fault {
 
 impl Fault {
     pub(crate) fn new(status: u16, kind: &'static str, message: impl Into<String>) -> Self {
-        Self { status, kind, message: message.into() }
+        Self {
+            status,
+            kind,
+            message: message.into(),
+        }
     }
 
     fn reason(&self) -> &'static str {

@@ -24,10 +24,18 @@ pub(crate) enum BodyLength {
 enum State {
     Fixed(u64),
     UntilClose,
-    SizeLine { size: u64, digits: u8, extension: bool, length: usize },
+    SizeLine {
+        size: u64,
+        digits: u8,
+        extension: bool,
+        length: usize,
+    },
     Data(u64),
     DataEnd,
-    Trailer { line: usize, total: usize },
+    Trailer {
+        line: usize,
+        total: usize,
+    },
     Done,
 }
 
@@ -42,7 +50,12 @@ pub(crate) struct Framing {
     state: State,
 }
 
-const SIZE_LINE: State = State::SizeLine { size: 0, digits: 0, extension: false, length: 0 };
+const SIZE_LINE: State = State::SizeLine {
+    size: 0,
+    digits: 0,
+    extension: false,
+    length: 0,
+};
 
 impl Framing {
     /// Before the first byte of a body of this length.
@@ -68,7 +81,11 @@ impl Framing {
 
     /// Takes the next bytes; returns how many belong to the body (fewer than all only where it
     /// ended) and adds the ranges of its payload to `payload`.
-    pub(crate) fn follow(&mut self, bytes: &[u8], payload: &mut Vec<Range<usize>>) -> Result<usize, FramingError> {
+    pub(crate) fn follow(
+        &mut self,
+        bytes: &[u8],
+        payload: &mut Vec<Range<usize>>,
+    ) -> Result<usize, FramingError> {
         let mut at = 0;
         while at < bytes.len() {
             match self.state {
@@ -82,14 +99,22 @@ impl Framing {
                     payload.push(at..at + take);
                     at += take;
                     let left = left - take as u64;
-                    self.state = if left == 0 { State::Done } else { State::Fixed(left) };
+                    self.state = if left == 0 {
+                        State::Done
+                    } else {
+                        State::Fixed(left)
+                    };
                 }
                 State::Data(left) => {
                     let take = take(left, bytes.len() - at);
                     payload.push(at..at + take);
                     at += take;
                     let left = left - take as u64;
-                    self.state = if left == 0 { State::DataEnd } else { State::Data(left) };
+                    self.state = if left == 0 {
+                        State::DataEnd
+                    } else {
+                        State::Data(left)
+                    };
                 }
                 _ => {
                     self.state = self.line_byte(bytes[at])?;
@@ -103,7 +128,12 @@ impl Framing {
     /// One byte of a size line, of a chunk's closing line end, or of the trailers.
     fn line_byte(&self, byte: u8) -> Result<State, FramingError> {
         match self.state {
-            State::SizeLine { size, digits, extension, length } => size_line(byte, size, digits, extension, length + 1),
+            State::SizeLine {
+                size,
+                digits,
+                extension,
+                length,
+            } => size_line(byte, size, digits, extension, length + 1),
             State::DataEnd => match byte {
                 b'\r' => Ok(State::DataEnd),
                 b'\n' => Ok(SIZE_LINE),
@@ -112,9 +142,18 @@ impl Framing {
             State::Trailer { line, total } => match byte {
                 _ if total > MAX_LINE => Err(FramingError("trailers longer than 16 KiB")),
                 b'\n' if line == 0 => Ok(State::Done),
-                b'\n' => Ok(State::Trailer { line: 0, total: total + 1 }),
-                b'\r' => Ok(State::Trailer { line, total: total + 1 }),
-                _ => Ok(State::Trailer { line: line + 1, total: total + 1 }),
+                b'\n' => Ok(State::Trailer {
+                    line: 0,
+                    total: total + 1,
+                }),
+                b'\r' => Ok(State::Trailer {
+                    line,
+                    total: total + 1,
+                }),
+                _ => Ok(State::Trailer {
+                    line: line + 1,
+                    total: total + 1,
+                }),
             },
             state => Ok(state),
         }
@@ -125,7 +164,13 @@ fn take(left: u64, there: usize) -> usize {
     usize::try_from(left).unwrap_or(usize::MAX).min(there)
 }
 
-fn size_line(byte: u8, size: u64, digits: u8, extension: bool, length: usize) -> Result<State, FramingError> {
+fn size_line(
+    byte: u8,
+    size: u64,
+    digits: u8,
+    extension: bool,
+    length: usize,
+) -> Result<State, FramingError> {
     if length > MAX_LINE {
         return Err(FramingError("chunk size line longer than 16 KiB"));
     }
@@ -133,14 +178,31 @@ fn size_line(byte: u8, size: u64, digits: u8, extension: bool, length: usize) ->
         b'\n' if digits == 0 => Err(FramingError("no chunk size")),
         b'\n' if size == 0 => Ok(State::Trailer { line: 0, total: 0 }),
         b'\n' => Ok(State::Data(size)),
-        _ if extension => Ok(State::SizeLine { size, digits, extension, length }),
-        b'\r' | b';' | b' ' | b'\t' if digits > 0 => Ok(State::SizeLine { size, digits, extension: true, length }),
+        _ if extension => Ok(State::SizeLine {
+            size,
+            digits,
+            extension,
+            length,
+        }),
+        b'\r' | b';' | b' ' | b'\t' if digits > 0 => Ok(State::SizeLine {
+            size,
+            digits,
+            extension: true,
+            length,
+        }),
         _ => {
-            let digit = (byte as char).to_digit(16).ok_or(FramingError("chunk size is not hexadecimal"))?;
+            let digit = (byte as char)
+                .to_digit(16)
+                .ok_or(FramingError("chunk size is not hexadecimal"))?;
             if digits >= 16 {
                 return Err(FramingError("chunk size beyond 64 bits"));
             }
-            Ok(State::SizeLine { size: size << 4 | u64::from(digit), digits: digits + 1, extension, length })
+            Ok(State::SizeLine {
+                size: size << 4 | u64::from(digit),
+                digits: digits + 1,
+                extension,
+                length,
+            })
         }
     }
 }
@@ -168,18 +230,36 @@ mod tests {
         let chunked = b"5\r\nhello\r\n6;a=b\r\n world\r\n0\r\nX-T: 1\r\n\r\nNEXT";
         for cut in 0..=chunked.len() {
             let (out, used, done) = payload_of(BodyLength::Chunked, chunked, cut);
-            assert_eq!((out.as_slice(), used, done), (&b"hello world"[..], chunked.len() - 4, true), "cut {cut}");
+            assert_eq!(
+                (out.as_slice(), used, done),
+                (&b"hello world"[..], chunked.len() - 4, true),
+                "cut {cut}"
+            );
         }
         for cut in 0..=7 {
             let (out, used, done) = payload_of(BodyLength::Fixed(5), b"helloXX", cut);
-            assert_eq!((out.as_slice(), used, done), (&b"hello"[..], 5, true), "cut {cut}");
+            assert_eq!(
+                (out.as_slice(), used, done),
+                (&b"hello"[..], 5, true),
+                "cut {cut}"
+            );
         }
     }
 
     #[test]
     fn broken_chunks_are_errors() {
-        for bad in [&b"zz\r\n"[..], b"\r\n", b"3\r\nabcX", b"11111111111111111\r\n"] {
-            assert!(Framing::new(BodyLength::Chunked).follow(bad, &mut Vec::new()).is_err(), "{bad:?}");
+        for bad in [
+            &b"zz\r\n"[..],
+            b"\r\n",
+            b"3\r\nabcX",
+            b"11111111111111111\r\n",
+        ] {
+            assert!(
+                Framing::new(BodyLength::Chunked)
+                    .follow(bad, &mut Vec::new())
+                    .is_err(),
+                "{bad:?}"
+            );
         }
     }
 

@@ -51,7 +51,11 @@ impl HeadError {
 
 impl From<httparse::Error> for HeadError {
     fn from(error: httparse::Error) -> Self {
-        if error == httparse::Error::TooManyHeaders { Self::TooMany } else { Self::Malformed }
+        if error == httparse::Error::TooManyHeaders {
+            Self::TooMany
+        } else {
+            Self::Malformed
+        }
     }
 }
 
@@ -105,7 +109,9 @@ struct Frame<'a> {
 }
 
 fn text<'a>(header: &Header<'a>) -> Result<&'a str, HeadError> {
-    std::str::from_utf8(header.value).map(str::trim).map_err(|_| HeadError::Malformed)
+    std::str::from_utf8(header.value)
+        .map(str::trim)
+        .map_err(|_| HeadError::Malformed)
 }
 
 fn frame<'a>(headers: &[Header<'a>]) -> Result<Frame<'a>, HeadError> {
@@ -115,7 +121,10 @@ fn frame<'a>(headers: &[Header<'a>]) -> Result<Frame<'a>, HeadError> {
         if header.name.eq_ignore_ascii_case("content-length") {
             let value = text(header)?;
             let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
-            let length = digits.then(|| value.parse().ok()).flatten().ok_or(HeadError::Length)?;
+            let length = digits
+                .then(|| value.parse().ok())
+                .flatten()
+                .ok_or(HeadError::Length)?;
             if frame.length.is_some_and(|known| known != length) {
                 return Err(HeadError::Length);
             }
@@ -127,7 +136,11 @@ fn frame<'a>(headers: &[Header<'a>]) -> Result<Frame<'a>, HeadError> {
         } else if header.name.eq_ignore_ascii_case("upgrade") {
             frame.upgrade = Some(text(header)?);
         } else if header.name.eq_ignore_ascii_case("connection") {
-            for token in text(header)?.split(',').map(str::trim).filter(|t| !t.is_empty()) {
+            for token in text(header)?
+                .split(',')
+                .map(str::trim)
+                .filter(|t| !t.is_empty())
+            {
                 frame.close |= token.eq_ignore_ascii_case("close");
                 frame.keep |= token.eq_ignore_ascii_case("keep-alive");
                 frame.upgrade_token |= token.eq_ignore_ascii_case("upgrade");
@@ -150,16 +163,25 @@ impl Frame<'_> {
     }
 
     fn upgrade(&self) -> Option<String> {
-        self.upgrade.filter(|_| self.upgrade_token).map(str::to_owned)
+        self.upgrade
+            .filter(|_| self.upgrade_token)
+            .map(str::to_owned)
     }
 
     /// The field goes no further than this connection. Framing fields never count as such, since
     /// the body passes through framed as it is.
     fn keeps_back(&self, name: &str) -> bool {
-        const ALWAYS: [&str; 5] = ["connection", "keep-alive", "proxy-connection", "upgrade", REQUEST];
+        const ALWAYS: [&str; 5] = [
+            "connection",
+            "keep-alive",
+            "proxy-connection",
+            "upgrade",
+            REQUEST,
+        ];
         const NEVER: [&str; 4] = ["content-length", "transfer-encoding", "host", "te"];
         let is = |other: &&str| name.eq_ignore_ascii_case(other);
-        ALWAYS.iter().any(|n| is(n)) || (!NEVER.iter().any(|n| is(n)) && self.named.iter().any(|n| is(n)))
+        ALWAYS.iter().any(|n| is(n))
+            || (!NEVER.iter().any(|n| is(n)) && self.named.iter().any(|n| is(n)))
     }
 }
 
@@ -169,7 +191,11 @@ pub(crate) fn request(bytes: &[u8]) -> Result<Option<(usize, RequestHead)>, Head
     let mut storage = [EMPTY_HEADER; MAX_HEADERS];
     let mut parsed = httparse::Request::new(&mut storage);
     let Status::Complete(length) = parsed.parse(bytes)? else {
-        return if bytes.len() >= MAX_HEAD { Err(HeadError::TooLong) } else { Ok(None) };
+        return if bytes.len() >= MAX_HEAD {
+            Err(HeadError::TooLong)
+        } else {
+            Ok(None)
+        };
     };
     let minor = parsed.version.unwrap_or(1);
     let frame = frame(parsed.headers)?;
@@ -191,7 +217,11 @@ pub(crate) fn request(bytes: &[u8]) -> Result<Option<(usize, RequestHead)>, Head
         fields: Vec::with_capacity(parsed.headers.len() + 2),
     };
     for header in parsed.headers.iter() {
-        let value = || std::str::from_utf8(header.value).ok().map(|v| v.trim().to_owned());
+        let value = || {
+            std::str::from_utf8(header.value)
+                .ok()
+                .map(|v| v.trim().to_owned())
+        };
         if header.name.eq_ignore_ascii_case(CALL) {
             head.call = value();
         } else if header.name.eq_ignore_ascii_case(REQUEST) {
@@ -201,18 +231,26 @@ pub(crate) fn request(bytes: &[u8]) -> Result<Option<(usize, RequestHead)>, Head
             if header.name.eq_ignore_ascii_case("traceparent") {
                 head.traceparent = value();
             }
-            head.fields.push((header.name.to_owned(), header.value.to_vec()));
+            head.fields
+                .push((header.name.to_owned(), header.value.to_vec()));
         }
     }
     Ok(Some((length, head)))
 }
 
 /// Reads a response head to a request of `method` from the start of `bytes`.
-pub(crate) fn response(bytes: &[u8], method: &str) -> Result<Option<(usize, ResponseHead)>, HeadError> {
+pub(crate) fn response(
+    bytes: &[u8],
+    method: &str,
+) -> Result<Option<(usize, ResponseHead)>, HeadError> {
     let mut storage = [EMPTY_HEADER; MAX_HEADERS];
     let mut parsed = httparse::Response::new(&mut storage);
     let Status::Complete(length) = parsed.parse(bytes)? else {
-        return if bytes.len() >= MAX_HEAD { Err(HeadError::TooLong) } else { Ok(None) };
+        return if bytes.len() >= MAX_HEAD {
+            Err(HeadError::TooLong)
+        } else {
+            Ok(None)
+        };
     };
     let (minor, status) = (parsed.version.unwrap_or(1), parsed.code.unwrap_or(0));
     let frame = frame(parsed.headers)?;
@@ -237,7 +275,9 @@ pub(crate) fn response(bytes: &[u8], method: &str) -> Result<Option<(usize, Resp
     };
     for header in parsed.headers.iter() {
         let value = || std::str::from_utf8(header.value).unwrap_or_default().trim();
-        if header.name.eq_ignore_ascii_case(EXCHANGE) || header.name.eq_ignore_ascii_case(EXCHANGE_LITELLM) {
+        if header.name.eq_ignore_ascii_case(EXCHANGE)
+            || header.name.eq_ignore_ascii_case(EXCHANGE_LITELLM)
+        {
             head.echoed = u64::from_str_radix(value(), 16).ok();
             continue;
         }
@@ -247,7 +287,8 @@ pub(crate) fn response(bytes: &[u8], method: &str) -> Result<Option<(usize, Resp
             head.encoded = !value().eq_ignore_ascii_case("identity");
         }
         if !frame.keeps_back(header.name) {
-            head.fields.push((header.name.to_owned(), header.value.to_vec()));
+            head.fields
+                .push((header.name.to_owned(), header.value.to_vec()));
         }
     }
     Ok(Some((length, head)))
@@ -264,10 +305,14 @@ pub(crate) fn field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
 impl RequestHead {
     /// The head as bytes, with `extra` fields; `host` replaces the client's `Host`.
     pub(crate) fn write(&self, out: &mut Vec<u8>, host: Option<&str>, extra: &[(&str, &str)]) {
-        out.extend_from_slice(format!("{} {} HTTP/1.{}\r\n", self.method, self.target, self.minor).as_bytes());
+        out.extend_from_slice(
+            format!("{} {} HTTP/1.{}\r\n", self.method, self.target, self.minor).as_bytes(),
+        );
         for (name, value) in &self.fields {
             match host {
-                Some(host) if name.eq_ignore_ascii_case("host") => field(out, name, host.as_bytes()),
+                Some(host) if name.eq_ignore_ascii_case("host") => {
+                    field(out, name, host.as_bytes())
+                }
                 _ => field(out, name, value),
             }
         }
@@ -289,8 +334,16 @@ impl RequestHead {
 
 impl ResponseHead {
     /// The head as bytes for a client of HTTP/1.`minor`; `close` tells it that no other follows.
-    pub(crate) fn write(&self, out: &mut Vec<u8>, close: bool, keep_for_old: bool, extra: &[(&str, &str)]) {
-        out.extend_from_slice(format!("HTTP/1.{} {} {}\r\n", self.minor, self.status, self.reason).as_bytes());
+    pub(crate) fn write(
+        &self,
+        out: &mut Vec<u8>,
+        close: bool,
+        keep_for_old: bool,
+        extra: &[(&str, &str)],
+    ) {
+        out.extend_from_slice(
+            format!("HTTP/1.{} {} {}\r\n", self.minor, self.status, self.reason).as_bytes(),
+        );
         for (name, value) in &self.fields {
             field(out, name, value);
         }
@@ -310,7 +363,10 @@ impl ResponseHead {
 
     /// The value of a field.
     pub(crate) fn value(&self, name: &str) -> Option<&str> {
-        let (_, value) = self.fields.iter().find(|(n, _)| n.eq_ignore_ascii_case(name))?;
+        let (_, value) = self
+            .fields
+            .iter()
+            .find(|(n, _)| n.eq_ignore_ascii_case(name))?;
         std::str::from_utf8(value).ok().map(str::trim)
     }
 }
@@ -341,12 +397,30 @@ mod tests {
 
     #[test]
     fn smuggling_shapes_are_refused() {
-        let refused = |fields: &str| request(format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n").as_bytes());
-        assert_eq!(refused("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"), Err(HeadError::Length));
-        assert_eq!(refused("Content-Length: 3\r\nContent-Length: 4\r\n"), Err(HeadError::Length));
+        let refused = |fields: &str| {
+            request(format!("POST / HTTP/1.1\r\nHost: a\r\n{fields}\r\n").as_bytes())
+        };
+        assert_eq!(
+            refused("Content-Length: 3\r\nTransfer-Encoding: chunked\r\n"),
+            Err(HeadError::Length)
+        );
+        assert_eq!(
+            refused("Content-Length: 3\r\nContent-Length: 4\r\n"),
+            Err(HeadError::Length)
+        );
         assert_eq!(refused("Content-Length: +3\r\n"), Err(HeadError::Length));
-        assert_eq!(refused("Transfer-Encoding: gzip\r\n"), Err(HeadError::Coding));
-        assert_eq!(refused("Content-Length: 3\r\nContent-Length: 3\r\n").unwrap().unwrap().1.body, BodyLength::Fixed(3));
+        assert_eq!(
+            refused("Transfer-Encoding: gzip\r\n"),
+            Err(HeadError::Coding)
+        );
+        assert_eq!(
+            refused("Content-Length: 3\r\nContent-Length: 3\r\n")
+                .unwrap()
+                .unwrap()
+                .1
+                .body,
+            BodyLength::Fixed(3)
+        );
     }
 
     #[test]
@@ -362,21 +436,42 @@ mod tests {
     #[test]
     fn the_length_of_a_response_follows_status_and_method() {
         let body = |head: &str, method| response(head.as_bytes(), method).unwrap().unwrap().1.body;
-        assert_eq!(body("HTTP/1.1 200 OK\r\n\r\n", "GET"), BodyLength::UntilClose);
-        assert_eq!(body("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", "HEAD"), BodyLength::None);
-        assert_eq!(body("HTTP/1.1 304 X\r\nContent-Length: 9\r\n\r\n", "GET"), BodyLength::None);
-        assert_eq!(body("HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n", "GET"), BodyLength::Chunked);
+        assert_eq!(
+            body("HTTP/1.1 200 OK\r\n\r\n", "GET"),
+            BodyLength::UntilClose
+        );
+        assert_eq!(
+            body("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n", "HEAD"),
+            BodyLength::None
+        );
+        assert_eq!(
+            body("HTTP/1.1 304 X\r\nContent-Length: 9\r\n\r\n", "GET"),
+            BodyLength::None
+        );
+        assert_eq!(
+            body(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip, chunked\r\n\r\n",
+                "GET"
+            ),
+            BodyLength::Chunked
+        );
     }
 
     #[test]
     fn the_echo_is_read_in_either_form_and_taken_out() {
         for name in ["X-Hopscope-Exchange", "llm_provider-x-hopscope-exchange"] {
-            let text = format!("HTTP/1.1 200 OK\r\n{name}: 00000000000000ff\r\nContent-Length: 0\r\n\r\n");
+            let text =
+                format!("HTTP/1.1 200 OK\r\n{name}: 00000000000000ff\r\nContent-Length: 0\r\n\r\n");
             let (_, head) = response(text.as_bytes(), "POST").unwrap().unwrap();
             assert_eq!(head.echoed, Some(255));
             let mut out = Vec::new();
             head.write(&mut out, false, false, &[]);
-            assert!(!String::from_utf8(out).unwrap().to_lowercase().contains("hopscope"));
+            assert!(
+                !String::from_utf8(out)
+                    .unwrap()
+                    .to_lowercase()
+                    .contains("hopscope")
+            );
         }
     }
 }

@@ -4,7 +4,9 @@ use super::context::TapContext;
 use super::head::{RequestHead, ResponseHead};
 use crate::meter::Finished;
 use record::clock;
-use record::exchange::{Claims, Connection, Exchange, Keys, Marks, Outcome, Position, Pressure, RequestFacts};
+use record::exchange::{
+    Claims, Connection, Exchange, Keys, Marks, Outcome, Position, Pressure, RequestFacts,
+};
 use record::stamp::{Arrival, Passage, StampClass};
 use record::stream::StreamRecord;
 use wire::{Decoder, Dialect, Framing, Limits, StreamEvent};
@@ -18,17 +20,32 @@ pub(crate) struct Live {
 
 impl Live {
     /// A request head came in.
-    pub(crate) fn begin(tap: &TapContext, head: &RequestHead, begin: Arrival, read: Arrival, client: (StampClass, bool)) -> Self {
+    pub(crate) fn begin(
+        tap: &TapContext,
+        head: &RequestHead,
+        begin: Arrival,
+        read: Arrival,
+        client: (StampClass, bool),
+    ) -> Self {
         let dialect = Dialect::from_path(&head.target);
         let generation = dialect != Dialect::Opaque && head.method == "POST";
-        let call = if tap.position == Position::Outer { Some(tap.ids.call()) } else { head.call.clone() };
+        let call = if tap.position == Position::Outer {
+            Some(tap.ids.call())
+        } else {
+            head.call.clone()
+        };
         let trace = head.traceparent.as_deref().and_then(trace_id);
         let exchange = Exchange {
             id: tap.ids.exchange(),
             chain: tap.chain.clone(),
             tap: tap.name.clone(),
             position: tap.position,
-            keys: Keys { call, echoed: None, trace, client: head.client.clone() },
+            keys: Keys {
+                call,
+                echoed: None,
+                trace,
+                client: head.client.clone(),
+            },
             request: RequestFacts {
                 method: head.method.clone(),
                 path: head.path().to_owned(),
@@ -46,7 +63,10 @@ impl Live {
             },
             marks: Marks {
                 begin,
-                head: Passage { arrival: read, departure: None },
+                head: Passage {
+                    arrival: read,
+                    departure: None,
+                },
                 request: None,
                 response_head: None,
                 end: None,
@@ -60,7 +80,11 @@ impl Live {
             outcome: Outcome::Failed,
             fault: None,
         };
-        Self { exchange: Box::new(exchange), decoder: None, dialect }
+        Self {
+            exchange: Box::new(exchange),
+            decoder: None,
+            dialect,
+        }
     }
 
     /// The final response head came in.
@@ -68,10 +92,19 @@ impl Live {
         self.exchange.status = Some(head.status);
         self.exchange.keys.echoed = head.echoed;
         self.exchange.claims = tap.claims(head);
-        let readable = self.exchange.request.generation && !head.encoded && self.exchange.request.method != "HEAD";
+        let readable = self.exchange.request.generation
+            && !head.encoded
+            && self.exchange.request.method != "HEAD";
         if readable {
-            let limits = Limits { max_event_bytes: tap.event_max, ..Limits::default() };
-            self.decoder = Some(Decoder::new(self.dialect, head.content_type.as_deref(), limits));
+            let limits = Limits {
+                max_event_bytes: tap.event_max,
+                ..Limits::default()
+            };
+            self.decoder = Some(Decoder::new(
+                self.dialect,
+                head.content_type.as_deref(),
+                limits,
+            ));
         }
     }
 
@@ -115,14 +148,18 @@ impl Live {
         if !exchange.status.is_some_and(|s| (200..300).contains(&s)) {
             return Outcome::Refused;
         }
-        let Some(decoder) = &self.decoder else { return Outcome::Complete };
+        let Some(decoder) = &self.decoder else {
+            return Outcome::Complete;
+        };
         if exchange.stream.counts.errors > 0 {
             return Outcome::ErrorInStream;
         }
         let finished = exchange.stream.finish_reason.is_some();
         let missing = match decoder.framing() {
             Framing::Sse if !finished => "stream ended without a finish reason",
-            Framing::Sse if exchange.stream.marks.done.is_none() => "stream ended without its terminal marker",
+            Framing::Sse if exchange.stream.marks.done.is_none() => {
+                "stream ended without its terminal marker"
+            }
             Framing::Json | Framing::Undecided if !finished => "body ended without a finish reason",
             _ => return Outcome::Complete,
         };
@@ -144,7 +181,11 @@ impl Live {
             let sum = counts.malformed + counts.oversized + counts.cut;
             self.exchange.stream.counts.malformed = u32::try_from(sum).unwrap_or(u32::MAX);
         }
-        Finished { exchange: self.exchange, sent, dialect: self.dialect }
+        Finished {
+            exchange: self.exchange,
+            sent,
+            dialect: self.dialect,
+        }
     }
 }
 
@@ -163,7 +204,10 @@ mod tests {
     #[test]
     fn only_a_traceparent_has_a_trace_id() {
         let id = "4bf92f3577b34da6a3ce929d0e0e4736";
-        assert_eq!(trace_id(&format!("00-{id}-00f067aa0ba902b7-01")).as_deref(), Some(id));
+        assert_eq!(
+            trace_id(&format!("00-{id}-00f067aa0ba902b7-01")).as_deref(),
+            Some(id)
+        );
         assert_eq!(trace_id("00-xyz-1-01"), None);
         assert_eq!(trace_id(""), None);
     }

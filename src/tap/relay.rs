@@ -85,7 +85,9 @@ struct Outward {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum OutwardState {
-    Sending { head: bool },
+    Sending {
+        head: bool,
+    },
     Reading,
     /// All of it is sent.
     Done,
@@ -156,11 +158,17 @@ impl<'a> Relay<'a> {
         (arrival, closing): (Arrival, bool),
     ) -> Result<Self, Why> {
         let mut bytes = Vec::with_capacity(1024 + early.len());
-        request.write(&mut bytes, tap.upstream.host().as_deref(), &tap.request_fields(&live.exchange));
+        request.write(
+            &mut bytes,
+            tap.upstream.host().as_deref(),
+            &tap.request_fields(&live.exchange),
+        );
         let body_at = bytes.len();
         let mut framing = Framing::new(request.body);
         let mut ranges = Vec::new();
-        let used = framing.follow(early, &mut ranges).map_err(|_| Why::BadRequest)?;
+        let used = framing
+            .follow(early, &mut ranges)
+            .map_err(|_| Why::BadRequest)?;
         bytes.extend_from_slice(&early[..used]);
         let outward = Outward {
             bytes,
@@ -191,7 +199,18 @@ impl<'a> Relay<'a> {
             upgrading: false,
         };
         let timer = Box::pin(tokio::time::sleep(tap.timeouts.response_head));
-        Ok(Self { tap, client, upstream, live, request, closing, outward, homeward, timer, last_activity: clock::now() })
+        Ok(Self {
+            tap,
+            client,
+            upstream,
+            live,
+            request,
+            closing,
+            outward,
+            homeward,
+            timer,
+            last_activity: clock::now(),
+        })
     }
 
     /// Runs the exchange to its end.
@@ -200,8 +219,20 @@ impl<'a> Relay<'a> {
         // are there, and so falsify what "waited" means; `ROUNDS` shares the thread instead.
         let ending = tokio::task::unconstrained(std::future::poll_fn(|cx| self.poll(cx))).await;
         let kept = !self.outward.dropped;
-        let sent = kept.then(|| (std::mem::take(&mut self.outward.bytes), self.outward.body_at, self.outward.chunked));
-        (ending, Leftover { surplus: std::mem::take(&mut self.outward.surplus), sent })
+        let sent = kept.then(|| {
+            (
+                std::mem::take(&mut self.outward.bytes),
+                self.outward.body_at,
+                self.outward.chunked,
+            )
+        });
+        (
+            ending,
+            Leftover {
+                surplus: std::mem::take(&mut self.outward.surplus),
+                sent,
+            },
+        )
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {
@@ -233,7 +264,10 @@ impl<'a> Relay<'a> {
 
     fn send_request(&mut self, cx: &mut Context<'_>, head: bool) -> Poll<Option<Ending>> {
         let out = &mut self.outward;
-        let sent = match out.sending.poll(cx, self.upstream, &out.bytes[out.written..]) {
+        let sent = match out
+            .sending
+            .poll(cx, self.upstream, &out.bytes[out.written..])
+        {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Ok(departure)) => departure,
             Poll::Ready(Err(_)) => {
@@ -243,7 +277,10 @@ impl<'a> Relay<'a> {
             }
         };
         self.last_activity = sent.end;
-        let passage = Passage { arrival: out.arrival, departure: Some(sent) };
+        let passage = Passage {
+            arrival: out.arrival,
+            departure: Some(sent),
+        };
         let exchange = &mut self.live.exchange;
         exchange.pressure.upstream_blocked += sent.blocked_for();
         if head {
@@ -317,7 +354,9 @@ impl<'a> Relay<'a> {
         match self.homeward.state {
             HomewardState::Head => self.read_head(cx),
             HomewardState::Reading => self.read_body(cx),
-            HomewardState::SendingInterim | HomewardState::SendingHead | HomewardState::Sending => self.send_response(cx),
+            HomewardState::SendingInterim | HomewardState::SendingHead | HomewardState::Sending => {
+                self.send_response(cx)
+            }
         }
     }
 
@@ -335,13 +374,23 @@ impl<'a> Relay<'a> {
             Poll::Ready(Ok((count, arrival))) => (count, arrival),
             Poll::Ready(Err(error)) => {
                 let stale = self.upstream.reused() && home.head.is_empty();
-                let ending = if stale { Ending::Stale } else { Ending::Unanswered(Why::Failed(error.kind())) };
+                let ending = if stale {
+                    Ending::Stale
+                } else {
+                    Ending::Unanswered(Why::Failed(error.kind()))
+                };
                 return Poll::Ready(Some(ending));
             }
         };
         if count == 0 {
-            let stale = self.upstream.reused() && home.head.is_empty() && self.live.exchange.status.is_none();
-            return Poll::Ready(Some(if stale { Ending::Stale } else { Ending::Unanswered(Why::Closed) }));
+            let stale = self.upstream.reused()
+                && home.head.is_empty()
+                && self.live.exchange.status.is_none();
+            return Poll::Ready(Some(if stale {
+                Ending::Stale
+            } else {
+                Ending::Unanswered(Why::Closed)
+            }));
         }
         self.last_activity = arrival.at;
         home.arrival = Some(arrival);
@@ -378,7 +427,11 @@ impl<'a> Relay<'a> {
         let home = &mut self.homeward;
         self.live.response_head(self.tap, head);
         home.upgrading = head.status == 101;
-        home.framing = Framing::new(if home.upgrading { BodyLength::UntilClose } else { head.body });
+        home.framing = Framing::new(if home.upgrading {
+            BodyLength::UntilClose
+        } else {
+            head.body
+        });
         let rest = home.head.split_off(length);
         home.payload.clear();
         let Ok(used) = home.framing.follow(&rest, &mut home.payload) else {
@@ -386,9 +439,13 @@ impl<'a> Relay<'a> {
         };
         // What stands behind a complete response is no answer to anything that was asked.
         home.keep_upstream = head.keep_alive && used == rest.len();
-        home.keep_client = self.request.keep_alive && head.body != BodyLength::UntilClose && !self.closing;
+        home.keep_client =
+            self.request.keep_alive && head.body != BodyLength::UntilClose && !self.closing;
         let field = self.tap.response_field(&self.live.exchange);
-        let extra: Vec<(&str, &str)> = field.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let extra: Vec<(&str, &str)> = field
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .collect();
         home.rewritten.clear();
         let keep_for_old = home.keep_client && self.request.minor == 0;
         head.write(&mut home.rewritten, !home.keep_client, keep_for_old, &extra);
@@ -408,7 +465,13 @@ impl<'a> Relay<'a> {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Ok(read)) => read,
             Poll::Ready(Err(error)) => {
-                self.live.fail(Outcome::Truncated, &format!("upstream connection failed inside the response: {}", error.kind()));
+                self.live.fail(
+                    Outcome::Truncated,
+                    &format!(
+                        "upstream connection failed inside the response: {}",
+                        error.kind()
+                    ),
+                );
                 return Poll::Ready(Some(Ending::Cut));
             }
         };
@@ -418,8 +481,14 @@ impl<'a> Relay<'a> {
             return Poll::Ready(Some(self.upstream_closed(arrival)));
         }
         home.payload.clear();
-        let Ok(used) = home.framing.follow(&home.buffer[..count], &mut home.payload) else {
-            self.live.fail(Outcome::Truncated, "upstream broke the framing of its response");
+        let Ok(used) = home
+            .framing
+            .follow(&home.buffer[..count], &mut home.payload)
+        else {
+            self.live.fail(
+                Outcome::Truncated,
+                "upstream broke the framing of its response",
+            );
             return Poll::Ready(Some(Ending::Cut));
         };
         home.keep_upstream &= used == count;
@@ -430,20 +499,35 @@ impl<'a> Relay<'a> {
 
     fn upstream_closed(&mut self, arrival: Arrival) -> Ending {
         if !self.homeward.framing.ends_with_connection() {
-            self.live.fail(Outcome::Truncated, "upstream closed inside the response");
+            self.live
+                .fail(Outcome::Truncated, "upstream closed inside the response");
             return Ending::Cut;
         }
         // The end itself is what arrived; the client learns of it when its connection closes.
         let now = clock::now();
-        let departure = record::stamp::Departure { begin: now, end: now, blocked: false };
-        self.live.ended(Passage { arrival, departure: Some(departure) });
-        Ending::Complete { client: false, upstream: false }
+        let departure = record::stamp::Departure {
+            begin: now,
+            end: now,
+            blocked: false,
+        };
+        self.live.ended(Passage {
+            arrival,
+            departure: Some(departure),
+        });
+        Ending::Complete {
+            client: false,
+            upstream: false,
+        }
     }
 
     fn send_response(&mut self, cx: &mut Context<'_>) -> Poll<Option<Ending>> {
         let home = &mut self.homeward;
         let body = home.state == HomewardState::Sending;
-        let bytes = if body { &home.buffer[home.range.clone()] } else { &home.rewritten[..] };
+        let bytes = if body {
+            &home.buffer[home.range.clone()]
+        } else {
+            &home.rewritten[..]
+        };
         let departure = match home.sending.poll(cx, self.client, bytes) {
             Poll::Pending => return Poll::Pending,
             Poll::Ready(Ok(departure)) => departure,
@@ -454,8 +538,13 @@ impl<'a> Relay<'a> {
             home.state = HomewardState::Head;
             return Poll::Ready(None);
         }
-        let Some(arrival) = home.arrival else { return Poll::Ready(None) };
-        let passage = Passage { arrival, departure: Some(departure) };
+        let Some(arrival) = home.arrival else {
+            return Poll::Ready(None);
+        };
+        let passage = Passage {
+            arrival,
+            departure: Some(departure),
+        };
         if !body {
             self.live.exchange.marks.response_head = Some(passage);
         }
@@ -469,7 +558,10 @@ impl<'a> Relay<'a> {
         if home.framing.done() {
             self.live.ended(passage);
             let whole = self.outward.state == OutwardState::Done;
-            return Poll::Ready(Some(Ending::Complete { client: home.keep_client && whole, upstream: home.keep_upstream && whole }));
+            return Poll::Ready(Some(Ending::Complete {
+                client: home.keep_client && whole,
+                upstream: home.keep_upstream && whole,
+            }));
         }
         home.state = HomewardState::Reading;
         Poll::Ready(None)
@@ -514,7 +606,10 @@ impl<'a> Relay<'a> {
         if self.homeward.state == HomewardState::Head {
             return Ending::Unanswered(why);
         }
-        self.live.fail(Outcome::Truncated, "response given up: silence or a refused request body");
+        self.live.fail(
+            Outcome::Truncated,
+            "response given up: silence or a refused request body",
+        );
         Ending::Cut
     }
 }

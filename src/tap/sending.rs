@@ -16,7 +16,12 @@ pub(crate) struct Sending {
 
 impl Sending {
     /// Writes all of `bytes` (the same on each call) and says when they left.
-    pub(crate) fn poll(&mut self, cx: &mut Context<'_>, socket: &mut Socket, bytes: &[u8]) -> Poll<io::Result<Departure>> {
+    pub(crate) fn poll(
+        &mut self,
+        cx: &mut Context<'_>,
+        socket: &mut Socket,
+        bytes: &[u8],
+    ) -> Poll<io::Result<Departure>> {
         let begin = *self.begin.get_or_insert_with(clock::now);
         while self.at < bytes.len() {
             match socket.poll_write(cx, &bytes[self.at..]) {
@@ -33,7 +38,11 @@ impl Sending {
             self.blocked = true;
             return Poll::Pending;
         }
-        let departure = Departure { begin, end: clock::now(), blocked: self.blocked };
+        let departure = Departure {
+            begin,
+            end: clock::now(),
+            blocked: self.blocked,
+        };
         *self = Self::default();
         Poll::Ready(Ok(departure))
     }

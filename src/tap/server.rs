@@ -144,10 +144,16 @@ impl TapServer {
             }
             let has = |p: Position| named.chain.taps.iter().any(|t| position(t.position) == p);
             if has(Position::Outer) && has(Position::Inner) {
-                options.meter.paired.insert(named.chain.name.as_str().into());
+                options
+                    .meter
+                    .paired
+                    .insert(named.chain.name.as_str().into());
             }
         }
-        let addresses = bound.iter().map(|b| ((b.chain.to_string(), b.point.name.clone()), b.address)).collect();
+        let addresses = bound
+            .iter()
+            .map(|b| ((b.chain.to_string(), b.point.name.clone()), b.address))
+            .collect();
         let meter = Meter::start(options.meter.clone())?;
         let resolver = resolver();
         let ids = Arc::new(Ids::new());
@@ -157,13 +163,20 @@ impl TapServer {
             let services = services(&bound, &options, meter.handle(), (&ids, resolver.as_ref()))?;
             threads.push(serve_on_thread(number, services, watch.clone())?);
         }
-        Ok(Self { threads, shutdown, meter, addresses })
+        Ok(Self {
+            threads,
+            shutdown,
+            meter,
+            addresses,
+        })
     }
 
     /// Where a tap listens.
     #[must_use]
     pub fn address(&self, chain: &str, tap: &str) -> Option<SocketAddr> {
-        self.addresses.get(&(chain.to_owned(), tap.to_owned())).copied()
+        self.addresses
+            .get(&(chain.to_owned(), tap.to_owned()))
+            .copied()
     }
 
     /// The meter.
@@ -184,6 +197,8 @@ impl TapServer {
         if cut > 0 {
             tracing::warn!(exchanges = cut, "drain timeout: cutting what still runs");
         }
+        // The threads' runtimes, and with them what still runs, end when this end is gone.
+        drop(self.shutdown);
         for thread in self.threads {
             if thread.join().is_err() {
                 tracing::error!("a tap thread ended with a panic");
@@ -208,8 +223,12 @@ fn bind(named: &NamedChain<'_>, index: usize, point: &TapPoint) -> Result<Bound,
         tap: point.name.clone(),
         address,
         remedy: match source.kind() {
-            std::io::ErrorKind::AddrInUse => "another program has the port: stop it, or choose another port",
-            std::io::ErrorKind::PermissionDenied => "ports below 1024 need a privilege: choose a higher one",
+            std::io::ErrorKind::AddrInUse => {
+                "another program has the port: stop it, or choose another port"
+            }
+            std::io::ErrorKind::PermissionDenied => {
+                "ports below 1024 need a privilege: choose a higher one"
+            }
             _ => "choose an address of this machine",
         },
         source,
@@ -226,13 +245,20 @@ fn bind(named: &NamedChain<'_>, index: usize, point: &TapPoint) -> Result<Bound,
         point: point.clone(),
         chain: chain.name.as_str().into(),
         template: Template {
-            call_headers: call_headers(position(point.position), forward, has(Position::Inner), has(Position::Engine)),
+            call_headers: call_headers(
+                position(point.position),
+                forward,
+                has(Position::Inner),
+                has(Position::Engine),
+            ),
             echoes: position(point.position) == Position::Inner && has(Position::Outer),
             overhead_header: gateway
                 .filter(|_| outer)
                 .and_then(|g| g.overhead_header.as_ref())
                 .map(|h| h.as_str().to_owned()),
-            cache_header: gateway.filter(|_| outer).and_then(|g| g.cache_hit_header.clone()),
+            cache_header: gateway
+                .filter(|_| outer)
+                .and_then(|g| g.cache_hit_header.clone()),
             turn: Arc::default(),
         },
     })
@@ -310,10 +336,14 @@ fn tls_settings(
     tap: &Bound,
     tls: &config::chain::ServerTls,
 ) -> Result<pingora::listeners::tls::TlsSettings, TapError> {
-    let fail = |why: String| TapError::Tls { place: tls.cert.display().to_string(), tap: tap.point.name.clone(), why };
+    let fail = |why: String| TapError::Tls {
+        place: tls.cert.display().to_string(),
+        tap: tap.point.name.clone(),
+        why,
+    };
     let (cert, key) = (tls.cert.to_string_lossy(), tls.key.to_string_lossy());
-    let mut settings =
-        pingora::listeners::tls::TlsSettings::intermediate(&cert, &key).map_err(|e| fail(e.to_string()))?;
+    let mut settings = pingora::listeners::tls::TlsSettings::intermediate(&cert, &key)
+        .map_err(|e| fail(e.to_string()))?;
     if tap.point.http2 {
         settings.enable_h2();
     }
@@ -329,19 +359,21 @@ fn serve_on_thread(
         .enable_all()
         .build()
         .map_err(anyhow::Error::from)?;
-    let spawned = std::thread::Builder::new().name(format!("tap-{number}")).spawn(move || {
-        runtime.block_on(async move {
-            lag::watch_this_thread();
-            let mut running = tokio::task::JoinSet::new();
-            let drained = watch.clone();
-            for (mut service, fds) in services {
-                let watch = watch.clone();
-                running.spawn(async move { service.start_service(Some(fds), watch, 1).await });
-            }
-            while running.join_next().await.is_some() {}
-            drain(drained).await;
+    let spawned = std::thread::Builder::new()
+        .name(format!("tap-{number}"))
+        .spawn(move || {
+            runtime.block_on(async move {
+                lag::watch_this_thread();
+                let mut running = tokio::task::JoinSet::new();
+                let drained = watch.clone();
+                for (mut service, fds) in services {
+                    let watch = watch.clone();
+                    running.spawn(async move { service.start_service(Some(fds), watch, 1).await });
+                }
+                while running.join_next().await.is_some() {}
+                drain(drained).await;
+            });
         });
-    });
     Ok(spawned.map_err(anyhow::Error::from)?)
 }
 
@@ -358,7 +390,11 @@ struct App {
 
 #[async_trait]
 impl ServerApp for App {
-    async fn process_new(self: &Arc<Self>, stream: Stream, shutdown: &ShutdownWatch) -> Option<Stream> {
+    async fn process_new(
+        self: &Arc<Self>,
+        stream: Stream,
+        shutdown: &ShutdownWatch,
+    ) -> Option<Stream> {
         let _connection = self.tap.meter.connection_begins();
         let socket = Socket::new(stream, self.tap.kernel_stamps, false);
         connection::serve(&self.tap, socket, shutdown).await;

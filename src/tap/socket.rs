@@ -46,7 +46,13 @@ impl Socket {
         } else {
             Io::Other(stream)
         };
-        Self { io, drained: clock::now(), waiting: false, last_kernel: None, reused }
+        Self {
+            io,
+            drained: clock::now(),
+            waiting: false,
+            last_kernel: None,
+            reused,
+        }
     }
 
     /// The connection had carried an exchange before this one.
@@ -109,15 +115,32 @@ impl Socket {
     fn arrived(&mut self, at: Nanos) -> Arrival {
         let kernel = self.kernel_stamp();
         let waited = std::mem::take(&mut self.waiting);
-        let earliest = if waited { self.drained.max(at.saturating_sub(lag::bound())) } else { self.drained };
-        let earliest = kernel.map_or(earliest, |k| if waited { earliest.min(k).max(self.drained) } else { earliest });
-        Arrival { at, earliest: earliest.min(at), kernel, waited }
+        let earliest = if waited {
+            self.drained.max(at.saturating_sub(lag::bound()))
+        } else {
+            self.drained
+        };
+        let earliest = kernel.map_or(earliest, |k| {
+            if waited {
+                earliest.min(k).max(self.drained)
+            } else {
+                earliest
+            }
+        });
+        Arrival {
+            at,
+            earliest: earliest.min(at),
+            kernel,
+            waited,
+        }
     }
 
     /// The stamp of this read's last segment. The stream keeps the last one for ever, so one that
     /// has not changed is not of this read.
     fn kernel_stamp(&mut self) -> Option<Nanos> {
-        let Io::Plain(stream) = &self.io else { return None };
+        let Io::Plain(stream) = &self.io else {
+            return None;
+        };
         let stamp = stream.rx_ts?;
         if self.last_kernel.replace(stamp) == Some(stamp) {
             return None;
@@ -127,7 +150,11 @@ impl Socket {
     }
 
     /// Writes some of `bytes`.
-    pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    pub(crate) fn poll_write(
+        &mut self,
+        cx: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
         match &mut self.io {
             Io::Plain(stream) => Pin::new(stream).poll_write(cx, bytes),
             Io::Other(stream) => Pin::new(stream).poll_write(cx, bytes),

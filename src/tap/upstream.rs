@@ -51,10 +51,18 @@ impl Upstream {
         kernel_stamps: bool,
     ) -> Self {
         let mut options = ConnectorOptions::new(POOL);
-        options.ca_file =
-            settings.tls.as_ref().and_then(|tls| Some(tls.ca.as_ref()?.to_string_lossy().into_owned()));
+        options.ca_file = settings
+            .tls
+            .as_ref()
+            .and_then(|tls| Some(tls.ca.as_ref()?.to_string_lossy().into_owned()));
         let connector = TransportConnector::new(Some(options));
-        Self { settings, resolver, connector, turn, kernel_stamps }
+        Self {
+            settings,
+            resolver,
+            connector,
+            turn,
+            kernel_stamps,
+        }
     }
 
     /// Stamp class of the upstream side.
@@ -85,10 +93,23 @@ impl Upstream {
                 all.push((address, server.host().to_owned()));
                 continue;
             }
-            let fail = |why: String| UpstreamError::Resolve { host: server.host().to_owned(), why };
-            let resolver = self.resolver.as_ref().ok_or_else(|| fail("this host has no resolver configuration".to_owned()))?;
-            let found = resolver.lookup_ip(server.host()).await.map_err(|e| fail(e.to_string()))?;
-            all.extend(found.iter().map(|ip| (SocketAddr::new(ip, server.port()), server.host().to_owned())));
+            let fail = |why: String| UpstreamError::Resolve {
+                host: server.host().to_owned(),
+                why,
+            };
+            let resolver = self
+                .resolver
+                .as_ref()
+                .ok_or_else(|| fail("this host has no resolver configuration".to_owned()))?;
+            let found = resolver
+                .lookup_ip(server.host())
+                .await
+                .map_err(|e| fail(e.to_string()))?;
+            all.extend(
+                found
+                    .iter()
+                    .map(|ip| (SocketAddr::new(ip, server.port()), server.host().to_owned())),
+            );
         }
         Ok(all)
     }
@@ -97,17 +118,29 @@ impl Upstream {
     pub(crate) async fn peers(&self) -> Result<Vec<HttpPeer>, UpstreamError> {
         let mut addresses = self.addresses().await?;
         if addresses.is_empty() {
-            let host = self.settings.addresses.first().map_or_else(String::new, ToString::to_string);
-            return Err(UpstreamError::Resolve { host, why: "the name has no address".to_owned() });
+            let host = self
+                .settings
+                .addresses
+                .first()
+                .map_or_else(String::new, ToString::to_string);
+            return Err(UpstreamError::Resolve {
+                host,
+                why: "the name has no address".to_owned(),
+            });
         }
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) % addresses.len();
         addresses.rotate_left(turn);
-        Ok(addresses.into_iter().map(|(address, host)| self.peer(address, host)).collect())
+        Ok(addresses
+            .into_iter()
+            .map(|(address, host)| self.peer(address, host))
+            .collect())
     }
 
     fn peer(&self, address: SocketAddr, host: String) -> HttpPeer {
         let tls = self.settings.tls.as_ref();
-        let name = tls.map(|t| t.server_name.clone().unwrap_or(host)).unwrap_or_default();
+        let name = tls
+            .map(|t| t.server_name.clone().unwrap_or(host))
+            .unwrap_or_default();
         // A resolved address cannot fail to resolve, which is what `HttpPeer::new` panics on.
         let mut peer = HttpPeer::new(address, tls.is_some(), name);
         let timeout: Duration = self.settings.connect_timeout.into();
@@ -131,28 +164,45 @@ impl Upstream {
             let key = peer.reuse_hash();
             if !fresh && let Some(stream) = self.connector.reused_stream(&peer).await {
                 let socket = Socket::new(stream, self.kernel_stamps, true);
-                return Ok(Connected { socket, address, took: None, key });
+                return Ok(Connected {
+                    socket,
+                    address,
+                    took: None,
+                    key,
+                });
             }
             let began = clock::now();
             match self.connector.new_stream(&peer).await {
                 Ok(stream) => {
                     let took = Some(clock::now().saturating_sub(began));
                     let socket = Socket::new(stream, self.kernel_stamps, false);
-                    return Ok(Connected { socket, address, took, key });
+                    return Ok(Connected {
+                        socket,
+                        address,
+                        took,
+                        key,
+                    });
                 }
                 Err(error) => {
                     let why = explain(&error);
-                    last = Some(UpstreamError::Connect { address: address.to_string(), why });
+                    last = Some(UpstreamError::Connect {
+                        address: address.to_string(),
+                        why,
+                    });
                 }
             }
         }
-        Err(last.unwrap_or(UpstreamError::Resolve { host: String::new(), why: "no address".to_owned() }))
+        Err(last.unwrap_or(UpstreamError::Resolve {
+            host: String::new(),
+            why: "no address".to_owned(),
+        }))
     }
 
     /// Gives a connection back for the next exchange.
     pub(crate) fn release(&self, connected: Connected) {
         let idle: Duration = self.settings.idle_timeout.into();
-        self.connector.release_stream(connected.socket.into_stream(), connected.key, Some(idle));
+        self.connector
+            .release_stream(connected.socket.into_stream(), connected.key, Some(idle));
     }
 }
 
@@ -162,6 +212,9 @@ fn explain(error: &pingora::Error) -> String {
     let kind = error.etype().as_str();
     match cause.downcast_ref::<std::io::Error>() {
         Some(io) => io.to_string(),
-        None => error.context.as_ref().map_or_else(|| kind.to_owned(), |c| format!("{kind}: {}", c.as_str())),
+        None => error
+            .context
+            .as_ref()
+            .map_or_else(|| kind.to_owned(), |c| format!("{kind}: {}", c.as_str())),
     }
 }

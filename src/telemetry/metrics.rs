@@ -19,12 +19,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Legs: 1 µs to 17 s, half a decade apart and finer where gateways live.
 const LEG_BUCKETS: [f64; 27] = [
-    1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 3e-5, 5e-5, 7.5e-5, 1e-4, 1.5e-4, 2e-4, 3e-4, 5e-4, 7.5e-4, 1e-3, 2e-3, 3e-3, 5e-3,
-    1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1.0, 5.0, 17.0,
+    1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 3e-5, 5e-5, 7.5e-5, 1e-4, 1.5e-4, 2e-4, 3e-4, 5e-4, 7.5e-4, 1e-3,
+    2e-3, 3e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.5, 1.0, 5.0, 17.0,
 ];
 /// Whole latencies: 1 ms to 10 min.
 const LATENCY_BUCKETS: [f64; 20] = [
-    1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0, 60.0, 300.0, 600.0,
+    1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1, 0.2, 0.3, 0.5, 0.75, 1.0, 2.0, 3.0, 5.0, 10.0, 30.0,
+    60.0, 300.0, 600.0,
 ];
 
 /// Makes histograms with these classic buckets and native ones beside them.
@@ -33,7 +34,9 @@ struct Buckets(&'static [f64]);
 
 impl MetricConstructor<Histogram> for Buckets {
     fn new_metric(&self) -> Histogram {
-        let native = NativeHistogramConfig::new(1.1).zero_threshold(1e-7).max_buckets(160);
+        let native = NativeHistogramConfig::new(1.1)
+            .zero_threshold(1e-7)
+            .max_buckets(160);
         Histogram::new_classic_and_native(self.0.iter().copied(), native)
     }
 }
@@ -71,17 +74,42 @@ impl Collector for TallyCollector {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), std::fmt::Error> {
         let read = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let counters = [
-            ("hopscope_exchanges_begun", "Exchanges begun at any tap", read(&self.0.begun)),
-            ("hopscope_meter_lost", "Exchange records dropped because the meter was behind: each counts as unpaired", read(&self.0.lost)),
-            ("hopscope_malformed_requests", "Connections that sent something else than a request", read(&self.0.malformed)),
+            (
+                "hopscope_exchanges_begun",
+                "Exchanges begun at any tap",
+                read(&self.0.begun),
+            ),
+            (
+                "hopscope_meter_lost",
+                "Exchange records dropped because the meter was behind: each counts as unpaired",
+                read(&self.0.lost),
+            ),
+            (
+                "hopscope_malformed_requests",
+                "Connections that sent something else than a request",
+                read(&self.0.malformed),
+            ),
         ];
         for (name, help, value) in counters {
             let counter = ConstCounter::new(value);
-            counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)?;
+            counter.encode(encoder.encode_descriptor(
+                name,
+                help,
+                None,
+                counter.metric_type(),
+            )?)?;
         }
         let gauges = [
-            ("hopscope_exchanges_active", "Exchanges under way", read(&self.0.active)),
-            ("hopscope_connections", "Client connections open", read(&self.0.connections)),
+            (
+                "hopscope_exchanges_active",
+                "Exchanges under way",
+                read(&self.0.active),
+            ),
+            (
+                "hopscope_connections",
+                "Client connections open",
+                read(&self.0.connections),
+            ),
         ];
         for (name, help, value) in gauges {
             let gauge = ConstGauge::new(value.cast_signed());
@@ -123,24 +151,94 @@ impl Metrics {
     fn register(&mut self, tally: Arc<Tally>) {
         let r = &mut self.registry;
         let s = || Unit::Seconds;
-        r.register("hopscope_exchanges", "Finished exchanges by tap and outcome", self.exchanges.clone());
-        r.register_with_unit("hopscope_ttft", "At a tap: last request byte out to first text in", s(), self.ttft.clone());
-        r.register_with_unit("hopscope_exchange_duration", "At a tap: last request byte out to last response byte in", s(), self.duration.clone());
-        r.register_with_unit("hopscope_tap_delay", "The tap's own delay on the first text: read returned to write done", s(), self.own_delay.clone());
-        r.register("hopscope_text_events", "Streamed events with text", self.events.clone());
+        r.register(
+            "hopscope_exchanges",
+            "Finished exchanges by tap and outcome",
+            self.exchanges.clone(),
+        );
+        r.register_with_unit(
+            "hopscope_ttft",
+            "At a tap: last request byte out to first text in",
+            s(),
+            self.ttft.clone(),
+        );
+        r.register_with_unit(
+            "hopscope_exchange_duration",
+            "At a tap: last request byte out to last response byte in",
+            s(),
+            self.duration.clone(),
+        );
+        r.register_with_unit(
+            "hopscope_tap_delay",
+            "The tap's own delay on the first text: read returned to write done",
+            s(),
+            self.own_delay.clone(),
+        );
+        r.register(
+            "hopscope_text_events",
+            "Streamed events with text",
+            self.events.clone(),
+        );
         r.register("hopscope_joined_events", "Events that shared a read with an earlier one, so that the tap itself joined their writes", self.joined.clone());
-        r.register_with_unit("hopscope_client_blocked", "Time in which clients blocked the tap's writes", s(), self.client_blocked.clone());
-        r.register("hopscope_resent_requests", "Requests sent again because a pooled connection was closed: out of every leg", self.resent.clone());
+        r.register_with_unit(
+            "hopscope_client_blocked",
+            "Time in which clients blocked the tap's writes",
+            s(),
+            self.client_blocked.clone(),
+        );
+        r.register(
+            "hopscope_resent_requests",
+            "Requests sent again because a pooled connection was closed: out of every leg",
+            self.resent.clone(),
+        );
         r.register_with_unit("hopscope_leg", "Latency that the component between two taps adds, by leg; negative values count in hopscope_leg_negative_total", s(), self.legs.clone());
-        r.register("hopscope_leg_negative", "Legs below zero: kept out of the histogram, never clamped", self.negative.clone());
-        r.register("hopscope_calls", "Calls by what became of them", self.calls.clone());
-        r.register("hopscope_pressured_positions", "Text positions left out of the legs because a peer blocked a write", self.pressured.clone());
-        r.register("hopscope_pairing_waiting", "Exchanges waiting for their counterpart", self.waiting.clone());
-        r.register("hopscope_pairing_conflicts", "Pairs dropped because what came back contradicts them", self.conflicts.clone());
-        r.register("hopscope_pairing_inner_only", "Inner exchanges that no call explains", self.inner_only.clone());
-        r.register_with_unit("hopscope_lateness_p99", "How late the tap's threads wake, 99th percentile since start", s(), self.lateness_p99.clone());
-        r.register_with_unit("hopscope_lateness_max", "How late the tap's threads wake, largest since start", s(), self.lateness_max.clone());
-        r.register("hopscope_clock_steps", "Steps of the wall clock seen since start", self.clock_steps.clone());
+        r.register(
+            "hopscope_leg_negative",
+            "Legs below zero: kept out of the histogram, never clamped",
+            self.negative.clone(),
+        );
+        r.register(
+            "hopscope_calls",
+            "Calls by what became of them",
+            self.calls.clone(),
+        );
+        r.register(
+            "hopscope_pressured_positions",
+            "Text positions left out of the legs because a peer blocked a write",
+            self.pressured.clone(),
+        );
+        r.register(
+            "hopscope_pairing_waiting",
+            "Exchanges waiting for their counterpart",
+            self.waiting.clone(),
+        );
+        r.register(
+            "hopscope_pairing_conflicts",
+            "Pairs dropped because what came back contradicts them",
+            self.conflicts.clone(),
+        );
+        r.register(
+            "hopscope_pairing_inner_only",
+            "Inner exchanges that no call explains",
+            self.inner_only.clone(),
+        );
+        r.register_with_unit(
+            "hopscope_lateness_p99",
+            "How late the tap's threads wake, 99th percentile since start",
+            s(),
+            self.lateness_p99.clone(),
+        );
+        r.register_with_unit(
+            "hopscope_lateness_max",
+            "How late the tap's threads wake, largest since start",
+            s(),
+            self.lateness_max.clone(),
+        );
+        r.register(
+            "hopscope_clock_steps",
+            "Steps of the wall clock seen since start",
+            self.clock_steps.clone(),
+        );
         r.register_collector(Box::new(TallyCollector(tally)));
     }
 
@@ -150,32 +248,56 @@ impl Metrics {
 
     /// Takes in one exchange.
     pub(crate) fn exchange(&self, e: &Exchange) {
-        let labels = TapLabels { chain: e.chain.to_string(), tap: e.tap.to_string() };
-        let outcome = OutcomeLabels { chain: e.chain.to_string(), tap: e.tap.to_string(), outcome: e.outcome.name() };
+        let labels = TapLabels {
+            chain: e.chain.to_string(),
+            tap: e.tap.to_string(),
+        };
+        let outcome = OutcomeLabels {
+            chain: e.chain.to_string(),
+            tap: e.tap.to_string(),
+            outcome: e.outcome.name(),
+        };
         self.exchanges.get_or_create(&outcome).inc();
-        self.events.get_or_create(&labels).inc_by(u64::from(e.stream.counts.text_events));
-        self.joined.get_or_create(&labels).inc_by(u64::from(e.pressure.joined_events));
-        self.client_blocked.get_or_create(&labels).inc_by(e.pressure.client_blocked as f64 / 1e9);
+        self.events
+            .get_or_create(&labels)
+            .inc_by(u64::from(e.stream.counts.text_events));
+        self.joined
+            .get_or_create(&labels)
+            .inc_by(u64::from(e.pressure.joined_events));
+        self.client_blocked
+            .get_or_create(&labels)
+            .inc_by(e.pressure.client_blocked as f64 / 1e9);
         if e.connection.resent {
             self.resent.get_or_create(&labels).inc();
         }
         let Some(from) = e.request_out() else { return };
         let since = |at: u64| at.saturating_sub(from.begin) as f64 / 1e9;
         if let Some(first) = e.stream.marks.first_text {
-            self.ttft.get_or_create(&labels).observe(since(first.arrival.latest()));
+            self.ttft
+                .get_or_create(&labels)
+                .observe(since(first.arrival.latest()));
             if let Some(left) = first.departure {
-                self.own_delay.get_or_create(&labels).observe(left.end.saturating_sub(first.arrival.at) as f64 / 1e9);
+                self.own_delay
+                    .get_or_create(&labels)
+                    .observe(left.end.saturating_sub(first.arrival.at) as f64 / 1e9);
             }
         }
         if let Some(end) = e.marks.end {
-            self.duration.get_or_create(&labels).observe(since(end.arrival.latest()));
+            self.duration
+                .get_or_create(&labels)
+                .observe(since(end.arrival.latest()));
         }
     }
 
     /// Takes in one settled call.
     pub(crate) fn call(&self, call: &Call, legs: Option<&Legs>) {
         let chain = call.outer.chain.to_string();
-        self.calls.get_or_create(&CallLabels { chain: chain.clone(), class: call.class.name() }).inc();
+        self.calls
+            .get_or_create(&CallLabels {
+                chain: chain.clone(),
+                class: call.class.name(),
+            })
+            .inc();
         let Some(legs) = legs else { return };
         let class = call.outer.connection.upstream_class.name();
         let single = [
@@ -194,8 +316,13 @@ impl Metrics {
         }
         self.leg(&chain, "token", class, &legs.tokens.delays);
         if legs.tokens.pressured > 0 {
-            let labels = TapLabels { chain, tap: call.outer.tap.to_string() };
-            self.pressured.get_or_create(&labels).inc_by(u64::from(legs.tokens.pressured));
+            let labels = TapLabels {
+                chain,
+                tap: call.outer.tap.to_string(),
+            };
+            self.pressured
+                .get_or_create(&labels)
+                .inc_by(u64::from(legs.tokens.pressured));
         }
     }
 
@@ -203,7 +330,11 @@ impl Metrics {
         if spans.is_empty() {
             return;
         }
-        let labels = LegLabels { chain: chain.to_owned(), leg, class };
+        let labels = LegLabels {
+            chain: chain.to_owned(),
+            leg,
+            class,
+        };
         let histogram = self.legs.get_or_create(&labels);
         let negative = spans.iter().filter(|s| s.value < 0).count();
         for span in spans.iter().filter(|s| s.value >= 0) {
@@ -229,6 +360,7 @@ impl Metrics {
             self.lateness_p99.set(p99 / 1e9);
             self.lateness_max.set(max / 1e9);
         }
-        self.clock_steps.set(i64::try_from(steps).unwrap_or(i64::MAX));
+        self.clock_steps
+            .set(i64::try_from(steps).unwrap_or(i64::MAX));
     }
 }
