@@ -18,7 +18,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// A settled call waits this long for an inner exchange that ends after its outer one.
-const GRACE: Duration = Duration::from_millis(250);
+const GRACE: Duration = Duration::from_secs(1);
 /// Between syncs of the segments and of the health file.
 const SYNC: Duration = Duration::from_secs(1);
 

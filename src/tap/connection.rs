@@ -268,10 +268,7 @@ async fn conclude(
         Ending::ClientGone => {
             // Closed before the books are: the upstream should stop working at once.
             drop(upstream);
-            live.fail(
-                Outcome::Aborted,
-                "client left before the end of the response",
-            );
+            live.client_left();
             tap.meter.finished(live.close(leftover.sent));
             (client, After::Close)
         }

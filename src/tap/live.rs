@@ -167,6 +167,19 @@ impl Live {
         Outcome::Truncated
     }
 
+    /// The client left. Gateways' own clients hang up at the terminal marker, before the last
+    /// bytes of the framing: such an answer is complete, and has no end mark.
+    pub(crate) fn client_left(&mut self) {
+        let stream = &self.exchange.stream;
+        let answered = stream.marks.done.is_some() && stream.finish_reason.is_some();
+        if answered && stream.counts.errors == 0 {
+            self.exchange.outcome = Outcome::Complete;
+            self.exchange.fault = Some("client left after the terminal marker".to_owned());
+        } else {
+            self.fail(Outcome::Aborted, "client left before the end of the response");
+        }
+    }
+
     /// The exchange ended otherwise.
     pub(crate) fn fail(&mut self, outcome: Outcome, fault: &str) {
         self.exchange.outcome = outcome;
