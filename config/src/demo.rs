@@ -35,7 +35,7 @@ pub struct Demo {
 }
 
 /// An engine stand-in as a process.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EngineStandIn {
     /// Where it listens.

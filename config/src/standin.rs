@@ -7,16 +7,17 @@ use serde::{Deserialize, Serialize};
 use crate::scalar::{HostPort, Listen, Period};
 
 /// The script of an engine stand-in's stream.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EngineScript {
     /// From the last byte of the request to the first content.
     pub ttft: Period,
     /// Between two content events.
     pub gap: Period,
-    /// The most by which a gap differs from `gap`, either way. Default 0.
+    /// The most by which a gap differs from `gap`, either way, as a share of it. Default 0.
     #[serde(default)]
-    pub jitter: Period,
+    #[schemars(range(min = 0.0, max = 1.0))]
+    pub jitter: f64,
     /// Seeds jitter and text.
     #[serde(default)]
     pub seed: u64,
@@ -53,10 +54,11 @@ pub struct GatewayScript {
     pub token_delay: Period,
     /// Added to the finish and to the end of the stream. Default 0.
     pub finish_delay: Period,
-    /// Spend `request_delay` as work of a serial worker, so that the gateway saturates at
-    /// `workers ÷ request_delay` calls per second; otherwise it is spent waiting.
+    /// Spend the delays as work of a CPU, as an interpreter does, instead of waiting. On a small
+    /// machine this takes time from everything else that runs there.
     pub busy: bool,
-    /// Serial workers. Default 1.
+    /// How many delays pass at a time over all calls, so that the gateway saturates at `workers ÷ (a
+    /// call's delays)` calls per second. Absent: no limit; with `busy` 1.
     #[schemars(range(min = 1, max = 1024))]
     pub workers: Option<u32>,
     /// Hold the response head until the first event, as LiteLLM does.
