@@ -10,5 +10,8 @@
 
 pub mod lag;
 pub mod meter;
+pub mod spawn;
+pub mod standin;
 pub mod tap;
 pub mod telemetry;
+pub mod truth;

@@ -1,0 +1,147 @@
+//! `hopscope load`: drives a scenario over chains and writes a run directory.
+
+use super::Done;
+use anyhow::Context as _;
+use loadgen::progress::{Silent, Style, Terminal};
+use loadgen::{Plan, PlannedChain, PlannedTap, Progress, Stop};
+use record::manifest::Calibration;
+use record::rundir::RunDir;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The scenario's file (config/scenarios/*.yaml).
+    #[arg(long, short, value_name = "FILE")]
+    scenario: PathBuf,
+    /// A chain's file (config/chains/*.yaml). Repeat it: what is measured, and its controls.
+    #[arg(long, short, value_name = "FILE", required = true)]
+    chain: Vec<PathBuf>,
+    /// The run directory to make.
+    #[arg(long, short, value_name = "DIR")]
+    out: PathBuf,
+    /// A record directory of a tap process (`hopscope tap --record DIR`), with its process id where
+    /// it runs on this machine: `DIR` or `DIR:PID`. Repeat it.
+    #[arg(long = "tap", value_name = "DIR[:PID]")]
+    taps: Vec<String>,
+    /// What `hopscope calibrate --out` wrote: it travels in the run's manifest.
+    #[arg(long, value_name = "FILE")]
+    calibration: Option<PathBuf>,
+    /// A process of a chain's component, in place of those its file names: `CHAIN=PID`. Repeat it.
+    #[arg(long, value_name = "CHAIN=PID")]
+    gateway_pid: Vec<String>,
+    /// A process of the engine. Repeat it.
+    #[arg(long, value_name = "PID")]
+    engine_pid: Vec<u32>,
+    /// Name of the run; it salts the prompts. Default: the run directory's name.
+    #[arg(long)]
+    name: Option<String>,
+    /// Seed of arrivals, prompts and order, in place of the scenario's.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Threads that carry streams.
+    #[arg(long, default_value = "1")]
+    lanes: NonZeroUsize,
+    /// Do not ask for `ignore_eos`: for engines that refuse unknown fields.
+    #[arg(long)]
+    no_ignore_eos: bool,
+    /// Say nothing but the result.
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
+    let run = measure(plan(args)?, args.quiet)?;
+    verdict(&run)
+}
+
+/// Runs `plan`; Ctrl-C ends it early and keeps what was measured.
+pub(super) fn measure(plan: Plan, quiet: bool) -> anyhow::Result<RunDir> {
+    let stop = Stop::default();
+    let asked = stop.clone();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    runtime.spawn(async move {
+        if tokio::signal::ctrl_c().await.is_ok() {
+            eprintln!("hopscope: stopping; what was measured is kept");
+            asked.request();
+        }
+    });
+    let progress: Arc<dyn Progress> = if quiet { Arc::new(Silent) } else { Arc::new(Terminal::new(Style::detect())) };
+    Ok(loadgen::run(&plan, progress, &stop)?)
+}
+
+/// Prints the verdict of a run.
+pub(super) fn verdict(run: &RunDir) -> anyhow::Result<Done> {
+    let manifest = run.manifest()?;
+    let path = run.root().display();
+    let Some(verdict) = manifest.verdict else {
+        println!("{path}: no verdict: the run did not come to its end");
+        return Ok(Done::Badly);
+    };
+    for check in verdict.broken() {
+        let measured = check.measured.map_or_else(|| "not measured".to_owned(), |m| format!("{m:.4} {}", check.unit));
+        let bound = if check.at_least { "at least" } else { "at most" };
+        println!("INVALID {}: {measured}, must be {bound} {} {}; {}", check.name, check.limit, check.unit, check.detail);
+    }
+    if verdict.valid() {
+        println!("{path}: valid: all {} checks hold", verdict.checks.len());
+        return Ok(Done::Well);
+    }
+    println!("{path}: the run is not shown to be valid; `hopscope report {path}` shows what was measured");
+    Ok(Done::Badly)
+}
+
+fn plan(args: &Args) -> anyhow::Result<Plan> {
+    let scenario = config::load::<config::Scenario>(&args.scenario)?;
+    let chains = config::chains(&args.chain)?;
+    let text = read(&args.scenario)?;
+    let name = args.name.clone().unwrap_or_else(|| {
+        args.out.file_name().map_or_else(|| "run".to_owned(), |n| n.to_string_lossy().into_owned())
+    });
+    let mut plan = Plan::new(&name, &args.out, scenario.into_inner(), text);
+    for chain in &chains {
+        plan.chains.push(PlannedChain::from_file(chain)?);
+    }
+    for pair in &args.gateway_pid {
+        let (chain, pid) = pair
+            .split_once('=')
+            .and_then(|(chain, pid)| Some((chain, pid.parse().ok()?)))
+            .with_context(|| format!("--gateway-pid {pair}: write CHAIN=PID"))?;
+        let planned = plan.chains.iter_mut().find(|c| c.chain.name == chain);
+        planned.with_context(|| format!("--gateway-pid {pair}: no chain of this run is called {chain}"))?.pids.push(pid);
+    }
+    plan.taps = args.taps.iter().map(|text| tap(text)).collect::<anyhow::Result<_>>()?;
+    plan.calibration = args.calibration.as_deref().map(calibration).transpose()?;
+    plan.engine_pids.clone_from(&args.engine_pid);
+    plan.seed = args.seed.unwrap_or(plan.seed);
+    plan.lanes = args.lanes;
+    plan.ignore_eos = !args.no_ignore_eos;
+    Ok(plan)
+}
+
+fn tap(text: &str) -> anyhow::Result<PlannedTap> {
+    let (dir, pid) = match text.rsplit_once(':') {
+        Some((dir, pid)) if pid.bytes().all(|b| b.is_ascii_digit()) && !pid.is_empty() => {
+            (dir, Some(pid.parse().with_context(|| format!("--tap {text}: the process id is out of range"))?))
+        }
+        _ => (text, None),
+    };
+    let records = PathBuf::from(dir);
+    anyhow::ensure!(
+        records.is_dir(),
+        "--tap {text}: {dir} is no directory; name the one that `hopscope tap --record` writes"
+    );
+    Ok(PlannedTap { records, pid })
+}
+
+/// Reads what `hopscope calibrate --out` wrote.
+pub(super) fn calibration(path: &Path) -> anyhow::Result<Calibration> {
+    let text = read(path)?;
+    serde_json::from_str(&text)
+        .with_context(|| format!("{}: not a calibration; `hopscope calibrate --out FILE` makes one", path.display()))
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    std::fs::read_to_string(path).with_context(|| format!("{}: cannot be read", path.display()))
+}
