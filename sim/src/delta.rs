@@ -1,7 +1,5 @@
 //! What a chunk of the OpenAI streaming dialects says, as far as a stand-in must know it.
 
-use std::collections::HashMap;
-
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
@@ -87,16 +85,25 @@ impl Delta {
     }
 }
 
-/// Cumulative text positions.
+/// Cumulative text positions: a stream has few texts, so that a list is faster than a map.
 #[derive(Debug, Default)]
-pub(crate) struct Positions(HashMap<(u16, Field, u16), u64>);
+pub(crate) struct Positions(Vec<((u16, Field, u16), u64)>);
 
 impl Positions {
     /// Adds `bytes` of decoded text and gives the new end.
     pub(crate) fn advance(&mut self, choice: u16, field: Field, tool: u16, bytes: usize) -> u64 {
-        let end = self.0.entry((choice, field, tool)).or_default();
-        *end += bytes as u64;
-        *end
+        let text = (choice, field, tool);
+        let bytes = bytes as u64;
+        match self.0.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, end)) => {
+                *end += bytes;
+                *end
+            }
+            None => {
+                self.0.push((text, bytes));
+                bytes
+            }
+        }
     }
 }
 

@@ -13,7 +13,7 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{ReadHalf, WriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 
@@ -82,8 +82,8 @@ async fn connection(
         let (client_read, client_write) = client.split();
         let (upstream_read, upstream_write) = upstream.split();
         tokio::try_join!(
-            pass(Direction::Up, &client_read, upstream_write, &observer),
-            pass(Direction::Down, &upstream_read, client_write, &observer),
+            pass(Direction::Up, client_read, upstream_write, &observer),
+            pass(Direction::Down, upstream_read, client_write, &observer),
         )
     };
     if passed.is_err() {
@@ -95,7 +95,7 @@ async fn connection(
 
 async fn pass(
     direction: Direction,
-    from: &ReadHalf<'_>,
+    mut from: ReadHalf<'_>,
     mut to: WriteHalf<'_>,
     observer: &Mutex<Observer>,
 ) -> io::Result<()> {
@@ -105,8 +105,10 @@ async fn pass(
         observer.ended(direction, failed);
     };
     loop {
-        let read = read(from, &mut buffer).await;
-        let (count, read_at) = read.inspect_err(|_| ended(true))?;
+        // Returns in the same poll as its read call.
+        let read = from.read(&mut buffer).await;
+        let read_at = now();
+        let count = read.inspect_err(|_| ended(true))?;
         if count == 0 {
             ended(false);
             return to.shutdown().await;
@@ -121,19 +123,6 @@ async fn pass(
         };
         let mut observer = observer.lock().unwrap_or_else(PoisonError::into_inner);
         observer.passed(direction, bytes, stamps);
-    }
-}
-
-async fn read(from: &ReadHalf<'_>, buffer: &mut [u8]) -> io::Result<(usize, u64)> {
-    loop {
-        from.readable().await?;
-        match from.try_read(buffer) {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            read => {
-                let read_at = now();
-                return read.map(|count| (count, read_at));
-            }
-        }
     }
 }
 

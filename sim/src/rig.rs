@@ -4,7 +4,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
@@ -86,7 +86,6 @@ pub(crate) struct Answer {
     pub(crate) reads: Vec<(usize, u64)>,
     /// The server closed (`Some(false)`) or reset (`Some(true)`) the connection.
     pub(crate) ended: Option<bool>,
-    pub(crate) asked_at: u64,
 }
 
 impl Answer {
@@ -159,6 +158,13 @@ impl Client {
         Self(stream)
     }
 
+    /// A client whose kernel holds few bytes for it, so that its server soon blocks.
+    pub(crate) async fn with_small_buffer(address: &str) -> Self {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(16 * 1024).unwrap();
+        Self(socket.connect(address.parse().unwrap()).await.unwrap())
+    }
+
     pub(crate) async fn send(&mut self, bytes: &[u8]) {
         self.0.write_all(bytes).await.unwrap();
     }
@@ -166,12 +172,8 @@ impl Client {
     /// Posts `body` with extra header lines and reads the whole answer.
     pub(crate) async fn post(&mut self, path: &str, extra: &str, body: &str) -> Answer {
         let request = post(path, extra, body);
-        let asked_at = now();
         self.send(request.as_bytes()).await;
-        Answer {
-            asked_at,
-            ..self.read_until(complete).await
-        }
+        self.read_until(complete).await
     }
 
     /// Reads until `enough` or the end.
@@ -215,23 +217,24 @@ pub(crate) fn post(path: &str, extra: &str, body: &str) -> String {
 
 /// Whether the bytes hold one whole answer, by a reading of the framing that is good enough for stand-ins.
 pub(crate) fn complete(bytes: &[u8]) -> bool {
-    let text = String::from_utf8_lossy(bytes);
-    let Some(at) = text.rfind("HTTP/1.1 ") else {
+    // Heads are short: looking further would take long in long answers.
+    let beginning = String::from_utf8_lossy(&bytes[..bytes.len().min(2048)]);
+    let Some(at) = beginning.rfind("HTTP/1.1 ") else {
         return false;
     };
-    let Some((head, body)) = text[at..].split_once("\r\n\r\n") else {
+    let Some((head, _)) = beginning[at..].split_once("\r\n\r\n") else {
         return false;
     };
+    let body = &bytes[at + head.len() + 4..];
     let head = head.to_lowercase();
     if let Some((_, length)) = head.split_once("content-length: ") {
         let length: usize = length.split("\r\n").next().unwrap().parse().unwrap();
         return body.len() >= length;
     }
-    if head.contains("transfer-encoding: chunked") {
-        return body.ends_with("\r\n\r\n")
-            && (body.contains("\r\n0\r\n") || body.starts_with("0\r\n"));
-    }
-    false
+    let end = String::from_utf8_lossy(&body[body.len().saturating_sub(64)..]);
+    head.contains("transfer-encoding: chunked")
+        && end.ends_with("\r\n\r\n")
+        && (end.contains("\r\n0\r\n") || body.starts_with(b"0\r\n"))
 }
 
 /// A request for a stream of `tokens` tokens.

@@ -61,11 +61,7 @@ async fn request(
     head: RequestHead,
 ) -> Result<Next, HttpError> {
     let head_read_at = conn.read_at;
-    let dialect = match (head.method.as_str(), head.path()) {
-        ("POST", "/v1/chat/completions") => Some(Dialect::Chat),
-        ("POST", "/v1/completions") => Some(Dialect::Completions),
-        _ => None,
-    };
+    let dialect = Dialect::of(&head.method, head.path());
     let faults = match dialect {
         Some(_) => engine.faults(&head),
         None => Ok(None),
@@ -81,15 +77,7 @@ async fn request(
     let Some(dialect) = dialect else {
         return other_path(engine, conn, &head).await;
     };
-    let mut truth = ExchangeTruth {
-        role: Role::Engine,
-        call: head.headers.get("x-hopscope-call").map(str::to_owned),
-        connection,
-        ..ExchangeTruth::default()
-    };
-    truth.attempt = engine.attempt(truth.call.as_deref());
-    truth.set_read(Mark::RequestHead, head_read_at);
-    truth.set_read(Mark::RequestBody, body_read_at);
+    let truth = engine.begin(&head, (head_read_at, body_read_at), connection);
     let mut reply = Reply {
         conn,
         alarm,
@@ -181,6 +169,25 @@ fn plain(status: u16, content_type: &str, body: &[u8], keep_alive: bool) -> Vec<
 }
 
 impl Engine {
+    /// The truth of an exchange whose request has been read.
+    fn begin(
+        &self,
+        head: &RequestHead,
+        (head_read_at, body_read_at): (u64, u64),
+        connection: u64,
+    ) -> ExchangeTruth {
+        let mut truth = ExchangeTruth {
+            role: Role::Engine,
+            call: head.headers.get("x-hopscope-call").map(str::to_owned),
+            connection,
+            ..ExchangeTruth::default()
+        };
+        truth.attempt = self.attempt(truth.call.as_deref());
+        truth.set_read(Mark::RequestHead, head_read_at);
+        truth.set_read(Mark::RequestBody, body_read_at);
+        truth
+    }
+
     /// The faults that the request's own field asks for.
     fn faults(&self, head: &RequestHead) -> Result<Option<Faults>, super::FaultError> {
         head.headers

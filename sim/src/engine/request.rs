@@ -19,6 +19,17 @@ pub(super) enum Dialect {
     Completions,
 }
 
+impl Dialect {
+    /// The endpoint of a request, if it is one of the two.
+    pub(super) fn of(method: &str, path: &str) -> Option<Self> {
+        match (method, path) {
+            ("POST", "/v1/chat/completions") => Some(Self::Chat),
+            ("POST", "/v1/completions") => Some(Self::Completions),
+            _ => None,
+        }
+    }
+}
+
 /// A checked request.
 #[derive(Debug)]
 pub(super) struct Generation {

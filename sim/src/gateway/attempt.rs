@@ -48,9 +48,8 @@ impl Gateway {
     }
 
     fn abandons(&self) -> bool {
-        let share = self.options.abandon_share.clamp(0.0, 1.0);
         let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
-        random.random_bool(share)
+        random.random::<f64>() < self.options.abandon_share
     }
 
     async fn attempt(

@@ -60,14 +60,7 @@ async fn request(
         return Ok(keep_alive);
     }
     gateway.counters.requests.fetch_add(1, Ordering::Relaxed);
-    let mut truth = ExchangeTruth {
-        role: Role::Gateway,
-        call: head.headers.get("x-hopscope-call").map(str::to_owned),
-        connection,
-        ..ExchangeTruth::default()
-    };
-    truth.set_read(Mark::RequestHead, head_read_at);
-    truth.set_read(Mark::RequestBody, body_read_at);
+    let truth = begin(head, (head_read_at, body_read_at), connection);
     let mut recorder = Recorder::new(&gateway.log, truth);
     let mut turn = Turn {
         gateway,
@@ -86,6 +79,23 @@ async fn request(
         }
     }
     Ok(turn.keep_alive)
+}
+
+/// The truth of an exchange whose request has been read.
+fn begin(
+    head: &RequestHead,
+    (head_read_at, body_read_at): (u64, u64),
+    connection: u64,
+) -> ExchangeTruth {
+    let mut truth = ExchangeTruth {
+        role: Role::Gateway,
+        call: head.headers.get("x-hopscope-call").map(str::to_owned),
+        connection,
+        ..ExchangeTruth::default()
+    };
+    truth.set_read(Mark::RequestHead, head_read_at);
+    truth.set_read(Mark::RequestBody, body_read_at);
+    truth
 }
 
 struct Turn<'t> {

@@ -3,6 +3,7 @@
 use std::io;
 use std::time::Duration;
 
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::{BodyDecoder, Framing, HttpError, MAX_BODY, MAX_HEAD, RequestHead, ResponseHead};
@@ -64,16 +65,10 @@ impl Conn {
             self.used = 0;
         }
         self.inbox.reserve(READ_SIZE);
-        loop {
-            self.stream.readable().await?;
-            match self.stream.try_read_buf(&mut self.inbox) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                read => {
-                    self.read_at = now();
-                    return read;
-                }
-            }
-        }
+        // Returns in the same poll as its read call.
+        let read = self.stream.read_buf(&mut self.inbox).await;
+        self.read_at = now();
+        read
     }
 
     /// Resolves when the peer has gone. Bytes that come meanwhile are kept, up to one head's worth.
@@ -114,7 +109,7 @@ impl Conn {
     /// Sends a FIN and drops the connection.
     pub(crate) async fn close(mut self) {
         // A failure means that the peer has closed first, which is as good.
-        let _ = tokio::io::AsyncWriteExt::shutdown(&mut self.stream).await;
+        let _ = self.stream.shutdown().await;
     }
 
     /// Drops the connection with a reset instead of a FIN.

@@ -19,6 +19,8 @@ pub(super) struct Observer {
     connection: u64,
     current: Option<Recorder>,
     request: Request,
+    /// Method of the current request: an answer to HEAD has no body.
+    method: String,
     response: Response,
     offsets: [u64; 2],
 }
@@ -62,6 +64,7 @@ impl Observer {
             connection,
             current: None,
             request: Request::Idle,
+            method: String::new(),
             response: Response::Idle,
             offsets: [0, 0],
         }
@@ -164,6 +167,7 @@ impl Observer {
                     mark(truth, Mark::RequestHead, stamps);
                     mark(truth, Mark::RequestBody, stamps);
                     rest = head.split_off(length);
+                    self.method.clone_from(&parsed.method);
                     let framing = parsed.framing().unwrap_or(Framing::Length(0));
                     self.request = Request::Body(BodyDecoder::new(framing));
                 }
@@ -197,7 +201,7 @@ impl Observer {
                     if parsed.is_informational() {
                         head.clear();
                     } else {
-                        self.response = begin_response(&parsed, truth);
+                        self.response = begin_response(&parsed, &self.method, truth);
                         mark(truth, Mark::ResponseHead, stamps);
                     }
                 }
@@ -219,10 +223,10 @@ impl Observer {
     }
 }
 
-fn begin_response(head: &ResponseHead, truth: &mut ExchangeTruth) -> Response {
+fn begin_response(head: &ResponseHead, method: &str, truth: &mut ExchangeTruth) -> Response {
     truth.status = Some(head.status);
     truth.streamed = head.is_event_stream();
-    let framing = head.framing("POST").unwrap_or(Framing::UntilClose);
+    let framing = head.framing(method).unwrap_or(Framing::UntilClose);
     let body = BodyDecoder::new(framing);
     match truth.streamed {
         true => Response::Stream(Box::new(Streaming {
