@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::io::AsyncReadExt as _;
 
 /// Between ticks.
-const TICK: Duration = Duration::from_millis(10);
+const TICK: Duration = Duration::from_millis(25);
 /// The lateness bound is the largest seen within this time.
 const WINDOW: Nanos = 1_000_000_000;
 /// A jump of the wall clock that is a step and not a slew, over one tick. Nanoseconds.

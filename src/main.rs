@@ -6,5 +6,6 @@ use clap::Parser as _;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    hopscope::spawn::end_with_parent_if_asked();
     cli::run(cli::Cli::parse())
 }

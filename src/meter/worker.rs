@@ -129,7 +129,7 @@ struct Worker {
 impl Worker {
     fn run(&mut self, receiver: &Receiver<Finished>, stop: &AtomicBool) {
         loop {
-            match receiver.recv_timeout(Duration::from_millis(50)) {
+            match receiver.recv_timeout(Duration::from_millis(100)) {
                 Ok(finished) => {
                     self.take(finished);
                     for finished in receiver.try_iter().take(1024) {

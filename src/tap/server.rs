@@ -6,7 +6,7 @@
 use super::connection;
 use super::context::{Ids, TapContext, Timeouts, call_headers};
 use super::socket::Socket;
-use super::upstream::Upstream;
+use super::upstream::{Connectors, Upstream};
 use crate::lag;
 use crate::meter::{Meter, MeterHandle, MeterOptions};
 use async_trait::async_trait;
@@ -285,6 +285,7 @@ fn services(
     (ids, resolver): (&Arc<Ids>, Option<&Arc<TokioResolver>>),
 ) -> Result<Vec<TapService>, TapError> {
     let mut services = Vec::new();
+    let mut connectors = Connectors::default();
     for tap in bound {
         let point = &tap.point;
         let context = TapContext {
@@ -297,7 +298,7 @@ fn services(
                 point.upstream.clone(),
                 resolver.cloned(),
                 tap.template.turn.clone(),
-                options.kernel_stamps,
+                (&mut connectors, options.kernel_stamps),
             ),
             timeouts: Timeouts::from(&point.limits),
             body_max: point.limits.request_body_max.get(),

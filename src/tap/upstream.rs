@@ -7,6 +7,7 @@ use pingora::connectors::{ConnectorOptions, TransportConnector};
 use pingora::upstreams::peer::{HttpPeer, Peer as _};
 use record::clock;
 use record::stamp::StampClass;
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,9 +29,24 @@ pub(crate) enum UpstreamError {
 pub(crate) struct Upstream {
     settings: config::chain::Upstream,
     resolver: Option<Arc<TokioResolver>>,
-    connector: TransportConnector,
+    connector: Arc<TransportConnector>,
     turn: Arc<AtomicUsize>,
     kernel_stamps: bool,
+}
+
+/// The connection pools of one thread, by the file of certificates that they trust.
+#[derive(Default)]
+pub(crate) struct Connectors(HashMap<Option<String>, Arc<TransportConnector>>);
+
+impl Connectors {
+    fn with(&mut self, ca: Option<String>) -> Arc<TransportConnector> {
+        let make = || {
+            let mut options = ConnectorOptions::new(POOL);
+            options.ca_file.clone_from(&ca);
+            Arc::new(TransportConnector::new(Some(options)))
+        };
+        self.0.entry(ca.clone()).or_insert_with(make).clone()
+    }
 }
 
 /// A connection and where it leads.
@@ -43,19 +59,19 @@ pub(crate) struct Connected {
 }
 
 impl Upstream {
-    /// `turn` is shared by the threads, so that they take addresses in turn together.
+    /// `turn` is shared by the threads, so that they take addresses in turn together; `connectors`
+    /// by the taps of one thread, since each holds the system's certificates.
     pub(crate) fn new(
         settings: config::chain::Upstream,
         resolver: Option<Arc<TokioResolver>>,
         turn: Arc<AtomicUsize>,
-        kernel_stamps: bool,
+        (connectors, kernel_stamps): (&mut Connectors, bool),
     ) -> Self {
-        let mut options = ConnectorOptions::new(POOL);
-        options.ca_file = settings
+        let ca = settings
             .tls
             .as_ref()
             .and_then(|tls| Some(tls.ca.as_ref()?.to_string_lossy().into_owned()));
-        let connector = TransportConnector::new(Some(options));
+        let connector = connectors.with(ca);
         Self {
             settings,
             resolver,
