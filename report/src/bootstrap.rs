@@ -1,0 +1,68 @@
+//! Intervals by resampling whole blocks: calls of one block are not independent, blocks are.
+
+/// Resamples of one interval.
+const ROUNDS: usize = 1_000;
+
+/// splitmix64 (Steele, Lea, Flood 2014): small, seeded, good enough to pick blocks.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^= z >> 31;
+        // Bounds are block counts: the bias of a remainder is far below the interval's own error.
+        (z % bound.max(1) as u64) as usize
+    }
+}
+
+/// The 95 % interval of `statistic` over `blocks`; `None` with fewer than two blocks, or where a
+/// resample has no statistic.
+pub(crate) fn interval<T>(
+    blocks: &[T],
+    statistic: impl Fn(&[&T]) -> Option<f64>,
+) -> Option<(f64, f64)> {
+    if blocks.len() < 2 {
+        return None;
+    }
+    let mut random = Random(blocks.len() as u64);
+    let mut found = Vec::with_capacity(ROUNDS);
+    for _ in 0..ROUNDS {
+        let sample: Vec<&T> = (0..blocks.len())
+            .map(|_| &blocks[random.below(blocks.len())])
+            .collect();
+        found.push(statistic(&sample)?);
+    }
+    crate::quantile::sort(&mut found);
+    Some((
+        crate::quantile::plain(&found, 0.025)?,
+        crate::quantile::plain(&found, 0.975)?,
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mean(sample: &[&f64]) -> Option<f64> {
+        Some(sample.iter().copied().sum::<f64>() / sample.len() as f64)
+    }
+
+    #[test]
+    fn one_block_has_no_interval_and_equal_blocks_have_none_to_speak_of() {
+        assert_eq!(interval(&[1.0], mean), None);
+        assert_eq!(interval(&[2.0; 10], mean), Some((2.0, 2.0)));
+    }
+
+    #[test]
+    fn the_interval_holds_the_mean_of_spread_blocks() {
+        let blocks: Vec<f64> = (0..20).map(f64::from).collect();
+        let (low, high) = interval(&blocks, mean).unwrap();
+        assert!(
+            low < 9.5 && 9.5 < high && low > 4.0 && high < 15.0,
+            "{low} {high}"
+        );
+    }
+}

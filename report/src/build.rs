@@ -1,0 +1,127 @@
+//! From gathered calls to the report's figures.
+
+mod arm;
+mod perturbation;
+mod row;
+
+use crate::ReportError;
+use crate::gather::{Gathered, gather};
+use crate::model::{Arm, Report, RunInfo};
+use record::manifest::{Cell, Drive};
+use std::path::PathBuf;
+
+/// Version of the report's JSON.
+const FORMAT: u32 = 1;
+
+/// Builds the report of `runs`.
+///
+/// # Errors
+/// No run is named, or one is not a run directory.
+pub fn build(runs: &[PathBuf]) -> Result<Report, ReportError> {
+    if runs.is_empty() {
+        return Err(ReportError::NoRun);
+    }
+    let mut losses = Vec::new();
+    let mut report = Report {
+        format: FORMAT,
+        simulated: false,
+        runs: Vec::new(),
+        arms: Vec::new(),
+        perturbations: Vec::new(),
+        losses: Vec::new(),
+    };
+    for path in runs {
+        let run = gather(path, &mut losses)?;
+        report.simulated |= run.manifest.simulated;
+        let groups = groups(&run);
+        let arms: Vec<Arm> = groups.iter().map(|cells| arm::arm(&run, cells)).collect();
+        report
+            .perturbations
+            .extend(perturbation::all(&run, &groups, &arms));
+        report.arms.extend(arms);
+        report.runs.push(info(run));
+    }
+    let versions: std::collections::BTreeSet<&str> =
+        report.runs.iter().map(|r| r.version.as_str()).collect();
+    if versions.len() > 1 {
+        losses.push(format!(
+            "runs of several versions of hopscope are shown together: {versions:?}"
+        ));
+    }
+    report.losses = losses;
+    Ok(report)
+}
+
+fn info(run: Gathered) -> RunInfo {
+    let manifest = run.manifest;
+    RunInfo {
+        name: run.name,
+        version: manifest.version,
+        started: manifest.started,
+        host: manifest.host,
+        shared_cpu: manifest.shared_cpu,
+        workload: manifest.workload,
+        chains: manifest.chains,
+        verdict: manifest.verdict,
+        calibration: manifest.calibration,
+    }
+}
+
+/// The cells of each arm, over blocks: gateways first, as the manifest orders the chains, then by
+/// drive. Steps of the capacity search and floor probes are no arms.
+fn groups(run: &Gathered) -> Vec<Vec<&Cell>> {
+    let mut groups: Vec<Vec<&Cell>> = Vec::new();
+    for cell in &run.manifest.cells {
+        if matches!(cell.drive, Drive::Capacity { .. }) || run.floors.contains(&cell.id) {
+            continue;
+        }
+        let same = |group: &Vec<&Cell>| {
+            group
+                .first()
+                .is_some_and(|c| c.chain == cell.chain && label(&c.drive) == label(&cell.drive))
+        };
+        match groups.iter_mut().find(|g| same(g)) {
+            Some(group) => group.push(cell),
+            None => groups.push(vec![cell]),
+        }
+    }
+    let place = |chain: &str| {
+        run.manifest
+            .chains
+            .iter()
+            .position(|c| c.name == chain)
+            .unwrap_or(usize::MAX)
+    };
+    groups.sort_by(|a, b| {
+        let key = |g: &[&Cell]| g.first().map(|c| (place(&c.chain), order(&c.drive)));
+        key(a)
+            .partial_cmp(&key(b))
+            .unwrap_or(std::cmp::Ordering::Equal)
+    });
+    groups
+}
+
+fn order(drive: &Drive) -> (u8, f64) {
+    match drive {
+        Drive::Open { rate, .. } => (0, *rate),
+        Drive::Closed { concurrency } => (1, f64::from(*concurrency)),
+        Drive::Agent { concurrency, .. } => (2, f64::from(*concurrency)),
+        Drive::Capacity { rate } => (3, *rate),
+    }
+}
+
+/// The drive in words: what makes two cells of two chains comparable.
+pub(crate) fn label(drive: &Drive) -> String {
+    match drive {
+        Drive::Closed { concurrency } => format!("{concurrency} at once"),
+        Drive::Open {
+            rate,
+            share: Some(share),
+        } => format!("{:.0} % of capacity ({rate:.1}/s)", share * 100.0),
+        Drive::Open { rate, share: None } => format!("{rate:.1}/s"),
+        Drive::Capacity { rate } => format!("capacity step {rate:.1}/s"),
+        Drive::Agent { turns, concurrency } => {
+            format!("agent, {turns} turns, {concurrency} at once")
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! One arm: a chain driven one way, over its blocks.
+
+use super::label;
+use super::row::{Block, row};
+use crate::gather::{Gathered, Joined, Tapped};
+use crate::model::{Arm, LegRow, Strata};
+use crate::quantile::{plain, sort};
+use record::client::{CallOutcome, ClientCall};
+use record::leg::Legs;
+use record::manifest::Cell;
+use record::span::Span;
+use std::collections::BTreeMap;
+
+type Pick = fn(&Legs) -> Option<Span>;
+
+/// The legs of one value a call, in the order in which they are shown.
+pub(super) const LEGS: [(&str, Pick); 11] = [
+    ("head", |l| l.head),
+    ("request", |l| l.request),
+    ("recovery", |l| l.recovery),
+    ("first token", |l| l.first_token),
+    ("last token", |l| l.last_token),
+    ("finish", |l| l.finish),
+    ("terminal", |l| l.terminal),
+    ("end", |l| l.end),
+    ("added TTFT", |l| l.added_ttft),
+    ("added E2E (text)", |l| l.added_text),
+    ("added E2E (end)", |l| l.added_end),
+];
+
+/// Legs that stand for one call with one inner exchange: the others are strata of their own.
+fn headline(tapped: &Tapped) -> Option<&Legs> {
+    let single = tapped.class == record::pairing::CallClass::Served && !tapped.resent;
+    tapped.legs.as_ref().filter(|_| single)
+}
+
+pub(super) fn arm(run: &Gathered, cells: &[&Cell]) -> Arm {
+    let chain = cells.first().map(|c| c.chain.clone()).unwrap_or_default();
+    let drive = cells.first().map(|c| c.drive.clone());
+    let info = run.manifest.chains.iter().find(|c| c.name == chain);
+    let blocks: Vec<&[Joined]> = cells.iter().map(|c| run.calls_of(c.id)).collect();
+    let all = || blocks.iter().flat_map(|b| b.iter());
+    let floors: Vec<&[Joined]> = cells
+        .iter()
+        .filter_map(|c| c.floor_cell)
+        .map(|id| run.calls_of(id))
+        .collect();
+    let seconds: f64 = cells
+        .iter()
+        .map(|c| c.to.saturating_sub(c.from) as f64 / 1e9)
+        .sum();
+    let complete = all()
+        .filter(|j| j.client.outcome == CallOutcome::Complete)
+        .count();
+    let cpu: Option<f64> = cells.iter().map(|c| c.gateway_cpu).sum();
+    let events: u64 = all()
+        .filter_map(|j| j.taps.as_ref())
+        .map(|t| u64::from(t.events))
+        .sum();
+    let joined: u64 = all()
+        .filter_map(|j| j.taps.as_ref())
+        .map(|t| u64::from(t.joined))
+        .sum();
+    let ratios: Vec<f64> = all()
+        .filter_map(|j| j.taps.as_ref()?.legs.as_ref()?.merge_ratio)
+        .collect();
+    Arm {
+        kind: info.map(|i| i.kind.clone()).unwrap_or_default(),
+        label: drive.as_ref().map(label).unwrap_or_default(),
+        drive: drive.unwrap_or(record::manifest::Drive::Closed { concurrency: 0 }),
+        saturated: cells.iter().any(|c| c.saturated == Some(true)),
+        blocks: cells.len(),
+        strata: strata(&blocks),
+        legs: legs(&blocks, &floors),
+        ttft: client("TTFT", &blocks, |c| c.ttft().map(|n| n as f64)),
+        ttft_intended: client("TTFT from intended send", &blocks, |c| {
+            c.ttft_intended().map(|n| n as f64)
+        }),
+        e2e: client("E2E", &blocks, |c| c.e2e().map(|n| n as f64)),
+        tpot: client("TPOT", &blocks, ClientCall::tpot),
+        rate: (seconds > 0.0).then(|| complete as f64 / seconds),
+        merge_ratio: (!ratios.is_empty()).then(|| ratios.iter().sum::<f64>() / ratios.len() as f64),
+        joined_percent: (events > 0).then(|| 100.0 * joined as f64 / events as f64),
+        gateway_cpu: cpu
+            .filter(|_| complete > 0)
+            .map(|cpu| cpu / complete as f64),
+        gateway_memory: cells.iter().filter_map(|c| c.gateway_memory).max(),
+        claimed: middle(
+            all().filter_map(|j| j.taps.as_ref()?.claimed.or(j.client.claimed_overhead)),
+        ),
+        task_added: tasks(&blocks),
+        prompt_tokens: middle(all().filter_map(|j| j.client.usage_prompt.map(u64::from))),
+        chain,
+    }
+}
+
+fn middle(values: impl Iterator<Item = u64>) -> Option<f64> {
+    let mut values: Vec<f64> = values.map(|v| v as f64).collect();
+    sort(&mut values);
+    plain(&values, 0.5)
+}
+
+/// A figure of the client's: calls that did not end well enter as lower bounds.
+fn client(
+    name: &'static str,
+    blocks: &[&[Joined]],
+    pick: impl Fn(&ClientCall) -> Option<f64>,
+) -> LegRow {
+    let made: Vec<Block> = blocks
+        .iter()
+        .map(|calls| {
+            let mut block = Block::default();
+            for call in calls.iter().map(|j| &j.client) {
+                match pick(call).filter(|_| !call.outcome.censored()) {
+                    Some(value) => block.value(value),
+                    None if call.outcome.censored() => block.censor(),
+                    None => {}
+                }
+            }
+            block
+        })
+        .collect();
+    row(name, &made)
+}
+
+fn legs(blocks: &[&[Joined]], floors: &[&[Joined]]) -> Vec<LegRow> {
+    let mut rows: Vec<LegRow> = LEGS
+        .iter()
+        .map(|(name, pick)| {
+            let made = |blocks: &[&[Joined]]| -> Vec<Block> {
+                blocks.iter().map(|calls| of_calls(calls, *pick)).collect()
+            };
+            let mut found = row(name, &made(blocks));
+            found.floor = row(name, &made(floors)).p50.value();
+            found
+        })
+        .collect();
+    let tokens = |blocks: &[&[Joined]]| -> Vec<Block> {
+        let of = |calls: &&[Joined]| {
+            let mut block = Block::default();
+            for legs in calls.iter().filter_map(|j| headline(j.taps.as_ref()?)) {
+                block.spans(&legs.tokens.delays);
+            }
+            block
+        };
+        blocks.iter().map(of).collect()
+    };
+    let mut token = row("token", &tokens(blocks));
+    token.floor = row("token", &tokens(floors)).p50.value();
+    let at = rows
+        .iter()
+        .position(|r| r.leg == "last token")
+        .unwrap_or(rows.len());
+    rows.insert(at, token);
+    rows.retain(|r| r.samples > 0);
+    rows
+}
+
+fn of_calls(calls: &[Joined], pick: Pick) -> Block {
+    let mut block = Block::default();
+    for tapped in calls.iter().filter_map(|j| j.taps.as_ref()) {
+        // Recovery exists only where there were several attempts.
+        let found = headline(tapped).and_then(pick);
+        if let Some(span) = found {
+            block.span(span);
+        }
+    }
+    block
+}
+
+/// Added E2E of agent tasks: the sum over the calls of each task, where every call has its leg.
+fn tasks(blocks: &[&[Joined]]) -> Option<LegRow> {
+    let mut any = false;
+    let made: Vec<Block> = blocks
+        .iter()
+        .map(|calls| {
+            let mut sums: BTreeMap<u32, Option<Span>> = BTreeMap::new();
+            for joined in *calls {
+                let Some((task, _)) = joined.client.task else {
+                    continue;
+                };
+                any = true;
+                let added = joined
+                    .taps
+                    .as_ref()
+                    .and_then(headline)
+                    .and_then(|l| l.added_text.or(l.added_end));
+                let zero = Span {
+                    value: 0,
+                    low: 0,
+                    high: 0,
+                };
+                let sum = sums.entry(task).or_insert(Some(zero));
+                *sum = sum.zip(added).map(|(a, b)| a.plus(b));
+            }
+            let mut block = Block::default();
+            sums.into_values().flatten().for_each(|sum| block.span(sum));
+            block
+        })
+        .collect();
+    any.then(|| row("added E2E of a task", &made))
+}
+
+fn strata(blocks: &[&[Joined]]) -> Strata {
+    let mut strata = Strata::default();
+    let mut outcomes: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut classes: BTreeMap<&str, usize> = BTreeMap::new();
+    let (mut pairable, mut paired) = (0_usize, 0_usize);
+    for joined in blocks.iter().flat_map(|b| b.iter()) {
+        strata.sent += 1;
+        *outcomes.entry(joined.client.outcome.name()).or_default() += 1;
+        strata.fresh += usize::from(!joined.client.reused);
+        let Some(tapped) = &joined.taps else { continue };
+        *classes.entry(tapped.class.name()).or_default() += 1;
+        pairable += usize::from(tapped.pairable);
+        paired += usize::from(tapped.pairable && tapped.paired);
+        strata.resent += usize::from(tapped.resent);
+        strata.text_differs += usize::from(tapped.text_differs());
+        strata.identity_broken += usize::from(tapped.identity_broken);
+        strata.pressured += tapped
+            .legs
+            .as_ref()
+            .map_or(0, |l| u64::from(l.tokens.pressured));
+    }
+    let owned =
+        |map: BTreeMap<&str, usize>| map.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
+    strata.pairing = (pairable > 0).then(|| paired as f64 / pairable as f64);
+    strata.outcomes = owned(outcomes);
+    strata.classes = owned(classes);
+    strata
+}

@@ -1,0 +1,80 @@
+//! What each word of the report means. `docs/metrics.md` says the same at length.
+
+/// One word.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Definition {
+    /// The word.
+    pub name: &'static str,
+    /// What it is, from which instant to which.
+    pub meaning: &'static str,
+}
+
+const fn define(name: &'static str, meaning: &'static str) -> Definition {
+    Definition { name, meaning }
+}
+
+/// Every word of the report, in the order in which it is shown.
+pub const DEFINITIONS: [Definition; 17] = [
+    define(
+        "request",
+        "outer tap began to write the last request byte → inner tap read it (first attempt)",
+    ),
+    define(
+        "first token",
+        "inner tap began to write the event that ends the first text → outer tap read that text position",
+    ),
+    define(
+        "token",
+        "the same for each later text position: a distribution of delays, never summed; each call weighs the same",
+    ),
+    define("last token", "the same at the last text position"),
+    define(
+        "finish, terminal, end",
+        "the same for the finish reason, [DONE], the last byte",
+    ),
+    define(
+        "recovery",
+        "first attempt → serving attempt at the inner tap; calls with several attempts are out of the headline legs",
+    ),
+    define("added TTFT", "request + recovery + first token"),
+    define(
+        "added E2E (text), (end)",
+        "request + recovery + last token, or + end",
+    ),
+    define(
+        "bounds",
+        "median of the lower and of the upper ends of each value's interval: a read dates its bytes only so far",
+    ),
+    define(
+        "interval",
+        "95 % of the median, by resampling blocks; none with fewer than two blocks",
+    ),
+    define(
+        "floor",
+        "median of the same leg of the relay probe in the same blocks: two loopback hops and a wake-up. Beside the leg, never subtracted",
+    ),
+    define(
+        "TTFT",
+        "at the client: request handed to the socket → first event with text. vLLM's benchmark takes the first event with a choice instead",
+    ),
+    define(
+        "TPOT",
+        "(last text − first text) ÷ (completion tokens − 1), by the server's count",
+    ),
+    define(
+        "E2E",
+        "at the client: request handed to the socket → last byte",
+    ),
+    define(
+        "merge ratio",
+        "content events at the inner tap ÷ content events at the outer tap; 1: passed one for one",
+    ),
+    define(
+        "perturbation",
+        "(E2E tapped − E2E untapped) − (the taps' own delay + floor): what inserting the taps changed beyond what they account for",
+    ),
+    define(
+        "saturated",
+        "driven beyond the capacity found: what is measured is queueing, not overhead",
+    ),
+];

@@ -1,0 +1,152 @@
+//! From run directories to calls with their legs, cell by cell.
+
+use crate::ReportError;
+use record::client::ClientCall;
+use record::leg::{Legs, TextAgreement, identity_error};
+use record::manifest::{Cell, Manifest};
+use record::pairing::{Call, CallClass, Pairer};
+use record::rundir::RunDir;
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+
+/// A call as the client saw it, with what the taps saw of it.
+pub(crate) struct Joined {
+    pub(crate) client: ClientCall,
+    pub(crate) taps: Option<Tapped>,
+}
+
+/// What the taps saw of a call.
+pub(crate) struct Tapped {
+    pub(crate) class: CallClass,
+    pub(crate) pairable: bool,
+    pub(crate) paired: bool,
+    pub(crate) resent: bool,
+    pub(crate) legs: Option<Legs>,
+    pub(crate) identity_broken: bool,
+    /// Sum of both taps' own delays on the request and on the last text.
+    pub(crate) own_delay: Option<f64>,
+    pub(crate) events: u32,
+    pub(crate) joined: u32,
+    pub(crate) claimed: Option<u64>,
+}
+
+impl Tapped {
+    fn of(call: &Call) -> Self {
+        let legs = call.legs();
+        let inner = call.served_by();
+        let broken = legs.as_ref().zip(inner).and_then(|(l, i)| {
+            let single = call.attempts.len() == 1;
+            single.then(|| identity_error(&call.outer, i, l)).flatten()
+        });
+        Self {
+            class: call.class,
+            pairable: call.pairable(),
+            paired: call.paired(),
+            resent: call.resent(),
+            identity_broken: broken.is_some_and(|error| error != 0),
+            own_delay: own_delay(call),
+            events: call.outer.stream.counts.text_events,
+            joined: call.outer.pressure.joined_events,
+            claimed: call.outer.claims.overhead,
+            legs,
+        }
+    }
+
+    pub(crate) fn text_differs(&self) -> bool {
+        self.legs
+            .as_ref()
+            .is_some_and(|l| l.text == TextAgreement::Differs)
+    }
+}
+
+fn own_delay(call: &Call) -> Option<f64> {
+    let mut sum = 0_u64;
+    for exchange in [&call.outer, call.served_by()?] {
+        for passage in [exchange.marks.request?, exchange.stream.marks.last_text?] {
+            sum += passage
+                .departure?
+                .end
+                .saturating_sub(passage.arrival.latest());
+        }
+    }
+    Some(sum as f64)
+}
+
+/// One run, read.
+pub(crate) struct Gathered {
+    pub(crate) name: String,
+    pub(crate) manifest: Manifest,
+    /// Calls by cell id, warm-up left out.
+    pub(crate) calls: HashMap<u32, Vec<Joined>>,
+    /// Cells that are the floor probe of another.
+    pub(crate) floors: HashSet<u32>,
+}
+
+impl Gathered {
+    pub(crate) fn cell(&self, id: u32) -> Option<&Cell> {
+        self.manifest.cells.iter().find(|c| c.id == id)
+    }
+
+    pub(crate) fn calls_of(&self, cell: u32) -> &[Joined] {
+        self.calls.get(&cell).map_or(&[], Vec::as_slice)
+    }
+}
+
+/// Reads a run; what cannot be used is added to `losses`.
+pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, ReportError> {
+    let run = RunDir::open(path)?;
+    let manifest = run.manifest()?;
+    let (calls, lost) = run.read_calls()?;
+    losses.extend(lost);
+    let (exchanges, lost) = run.read_exchanges()?;
+    losses.extend(lost);
+    let mut pairer = Pairer::default();
+    for exchange in exchanges {
+        pairer.offer(exchange);
+    }
+    let mut tapped: HashMap<(u32, u64), Tapped> = HashMap::new();
+    for call in pairer.finish() {
+        if let Some(key) = call
+            .outer
+            .keys
+            .client
+            .as_deref()
+            .and_then(ClientCall::parse_key)
+        {
+            tapped.insert(key, Tapped::of(&call));
+        }
+    }
+    let mut by_cell: HashMap<u32, Vec<Joined>> = HashMap::new();
+    for client in calls {
+        if !client.warmup {
+            let taps = tapped.remove(&(client.cell, client.seq));
+            by_cell
+                .entry(client.cell)
+                .or_default()
+                .push(Joined { client, taps });
+        }
+    }
+    let known: HashSet<u32> = manifest.cells.iter().map(|c| c.id).collect();
+    let strays: usize = by_cell
+        .iter()
+        .filter(|(id, _)| !known.contains(id))
+        .map(|(_, c)| c.len())
+        .sum();
+    if strays > 0 {
+        losses.push(format!(
+            "{}: {strays} calls of cells that the manifest does not know (the run was cut?)",
+            path.display()
+        ));
+    }
+    let floors = manifest.cells.iter().filter_map(|c| c.floor_cell).collect();
+    let name = path.file_name().map_or_else(
+        || path.display().to_string(),
+        |n| n.to_string_lossy().into_owned(),
+    );
+    Ok(Gathered {
+        name,
+        manifest,
+        calls: by_cell,
+        floors,
+    })
+}

@@ -1,0 +1,130 @@
+//! When a quantile may be printed, and what it is.
+
+use crate::model::Reading;
+
+/// Samples beyond a quantile, at the least, for it to be printed at all.
+const MIN_BEYOND: f64 = 5.0;
+/// Below this many it is printed as resting on few.
+const FIRM_BEYOND: f64 = 100.0;
+
+/// The quantile `q` of `sorted` values and `censored` further ones that are only known to be
+/// larger than any value they reached (lost, cut or failed calls rank at the top).
+///
+/// Not printed where the loss is not below (1 − q)/10, or fewer than five samples lie beyond. The
+/// median is printed from three samples on.
+pub(crate) fn quantile(sorted: &[f64], censored: usize, q: f64) -> Reading {
+    let total = sorted.len() + censored;
+    if total == 0 {
+        return Reading::NotMeasured;
+    }
+    let loss = censored as f64 / total as f64;
+    if censored > 0 && loss >= (1.0 - q) / 10.0 {
+        return Reading::Refused(format!(
+            "{censored} of {total} calls have no end: beyond (1 − q)/10"
+        ));
+    }
+    let beyond = (1.0 - q) * total as f64;
+    let least = if q <= 0.5 { 1.5 } else { MIN_BEYOND };
+    if beyond < least {
+        return Reading::Refused(format!("{total} samples: too few beyond it"));
+    }
+    match at(sorted, total, q) {
+        Some(value) => Reading::Value {
+            value,
+            few: beyond < FIRM_BEYOND,
+        },
+        None => sorted
+            .last()
+            .map_or(Reading::NotMeasured, |largest| Reading::AtLeast(*largest)),
+    }
+}
+
+/// Linear interpolation between order statistics (R's type 7); `None` where the rank falls on a
+/// censored sample.
+fn at(sorted: &[f64], total: usize, q: f64) -> Option<f64> {
+    let rank = q * (total - 1) as f64;
+    // Truncation is the meaning: the order statistic below the rank.
+    let below = rank.floor() as usize;
+    let low = *sorted.get(below)?;
+    let part = rank - below as f64;
+    if part == 0.0 {
+        return Some(low);
+    }
+    Some(low + (*sorted.get(below + 1)? - low) * part)
+}
+
+/// The quantile of a sorted slice without any rule, for inner work.
+pub(crate) fn plain(sorted: &[f64], q: f64) -> Option<f64> {
+    if sorted.is_empty() {
+        None
+    } else {
+        at(sorted, sorted.len(), q)
+    }
+}
+
+/// Sorts in place; no value is ever NaN.
+pub(crate) fn sort(values: &mut [f64]) {
+    values.sort_unstable_by(f64::total_cmp);
+}
+
+/// The quantile of values with weights: the smallest value at which the weight reaches `q`.
+pub(crate) fn weighted(sorted: &[(f64, f64)], q: f64) -> Option<f64> {
+    let total: f64 = sorted.iter().map(|(_, w)| w).sum();
+    let mut sum = 0.0;
+    for (value, weight) in sorted {
+        sum += weight;
+        if sum >= q * total {
+            return Some(*value);
+        }
+    }
+    sorted.last().map(|(v, _)| *v)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tail_needs_samples_and_few_losses() {
+        let values: Vec<f64> = (0..200).map(f64::from).collect();
+        assert_eq!(
+            quantile(&values, 0, 0.5),
+            Reading::Value {
+                value: 99.5,
+                few: false
+            }
+        );
+        assert!(matches!(
+            quantile(&values, 0, 0.95),
+            Reading::Value { few: true, .. }
+        ));
+        assert!(matches!(quantile(&values, 0, 0.99), Reading::Refused(_)));
+        assert!(
+            matches!(quantile(&values, 3, 0.95), Reading::Refused(_)),
+            "3 of 203 is above 0.5 %"
+        );
+        assert!(matches!(quantile(&values, 3, 0.5), Reading::Value { .. }));
+        assert_eq!(quantile(&[], 0, 0.5), Reading::NotMeasured);
+    }
+
+    #[test]
+    fn censored_calls_rank_at_the_top() {
+        let values: Vec<f64> = (0..1_000).map(f64::from).collect();
+        let with = quantile(&values, 40, 0.5);
+        assert_eq!(
+            with,
+            Reading::Value {
+                value: 519.5,
+                few: false
+            }
+        );
+    }
+
+    #[test]
+    fn weights_make_calls_equal() {
+        // One call of 1000 quick tokens, two calls of one slow token each.
+        let mut all: Vec<(f64, f64)> = (0..1_000).map(|_| (1.0, 0.001)).collect();
+        all.extend([(9.0, 1.0), (9.0, 1.0)]);
+        assert_eq!(weighted(&all, 0.5), Some(9.0));
+    }
+}

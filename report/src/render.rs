@@ -1,0 +1,18 @@
+//! The report as a page, as Markdown, as JSON.
+
+mod html;
+mod markdown;
+mod words;
+
+pub use html::html;
+pub use markdown::markdown;
+
+use crate::Report;
+
+/// The report as JSON.
+///
+/// # Errors
+/// None in practice: every value of the model has a JSON form.
+pub fn json(report: &Report) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(report)
+}

@@ -1,0 +1,79 @@
+//! The page: one file, nothing loaded from anywhere.
+
+mod arms;
+mod setup;
+
+use super::words;
+use crate::model::Report;
+use crate::{DEFINITIONS, chart};
+use maud::{DOCTYPE, Markup, PreEscaped, html as page};
+
+const STYLE: &str = include_str!("style.css");
+
+/// The report as a page.
+#[must_use]
+pub fn html(report: &Report) -> String {
+    let (valid, verdict) = words::verdict(report);
+    page! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                title { "hopscope: gateway overhead" @if report.simulated { " (simulated)" } }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main {
+                    h1 { "Gateway overhead" @if report.simulated { span.badge { "simulated" } } }
+                    p.verdict.valid[valid] { (verdict) }
+                    (setup::findings(report))
+                    @if report.simulated {
+                        p { "Parts of these chains are stand-ins. Their figures show that the instrument works; they say nothing about any product." }
+                    }
+                    (setup::runs(report))
+                    (arms::headline(report))
+                    (arms::charts(report))
+                    (arms::resources(report))
+                    (arms::claims(report))
+                    (arms::perturbations(report))
+                    h2 { "Every arm" }
+                    p.soft { "* rests on fewer than a hundred samples beyond the quantile. “too few”: not printed, since its samples or losses do not support it." }
+                    @for arm in &report.arms { (arms::arm(arm)) }
+                    (setup::calibration(report))
+                    (definitions())
+                }
+            }
+        }
+    }
+    .into_string()
+}
+
+fn definitions() -> Markup {
+    page! {
+        h2 { "Definitions" }
+        dl {
+            @for definition in DEFINITIONS {
+                dt { (definition.name) }
+                dd { (definition.meaning) }
+            }
+        }
+    }
+}
+
+/// A chart with the names of its series.
+pub(super) fn figure(svg: Option<String>, caption: &str, names: &[String]) -> Markup {
+    page! {
+        @if let Some(svg) = svg {
+            figure aria-label=(caption) {
+                (PreEscaped(svg))
+                figcaption {
+                    (caption)
+                    @for (at, name) in names.iter().enumerate() {
+                        span.key style=(format!("background:{}", chart::colour(at))) {} (name)
+                    }
+                }
+            }
+        }
+    }
+}

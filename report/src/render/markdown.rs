@@ -1,0 +1,153 @@
+//! The report as Markdown.
+
+use super::words::{self, ABSENT, leg, maybe, range, reading, time};
+use crate::DEFINITIONS;
+use crate::model::{Arm, LegRow, Report};
+use std::fmt::Write as _;
+
+/// The report as Markdown.
+#[must_use]
+pub fn markdown(report: &Report) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write(&mut out, report);
+    out
+}
+
+fn write(out: &mut String, report: &Report) -> std::fmt::Result {
+    let (_, verdict) = words::verdict(report);
+    writeln!(
+        out,
+        "# Gateway overhead{}\n",
+        if report.simulated { " (simulated)" } else { "" }
+    )?;
+    writeln!(out, "**{verdict}**\n")?;
+    for run in &report.runs {
+        for check in run
+            .verdict
+            .iter()
+            .flat_map(record::verdict::Verdict::broken)
+        {
+            writeln!(out, "- {}: {}", run.name, words::check(check))?;
+        }
+    }
+    for loss in &report.losses {
+        writeln!(out, "- left out: {loss}")?;
+    }
+    if report.simulated {
+        writeln!(
+            out,
+            "\nParts of these chains are stand-ins: figures marked *simulated* say nothing about a product."
+        )?;
+    }
+    for run in &report.runs {
+        let cpu = run.host.cpu.as_deref().unwrap_or(ABSENT);
+        writeln!(
+            out,
+            "\n{}: hopscope {}, {}, {} CPUs of {cpu}{}; {} tokens in, {} out ({}).",
+            run.name,
+            run.version,
+            run.started,
+            run.host.cpus,
+            if run.shared_cpu { ", *shared CPU*" } else { "" },
+            run.workload.input_tokens,
+            run.workload.output_tokens,
+            run.workload.tokenizer,
+        )?;
+    }
+    writeln!(out, "\n## Headline\n")?;
+    writeln!(
+        out,
+        "| chain | driven | added TTFT p50 | p95 | interval of p50 | floor | added E2E p50 |\n|---|---|---|---|---|---|---|"
+    )?;
+    for arm in report.arms.iter().filter(|a| a.kind == "gateway") {
+        let (ttft, e2e) = (leg(arm, "added TTFT"), leg(arm, "added E2E (text)"));
+        let show = |row: Option<&LegRow>, pick: fn(&LegRow) -> &crate::Reading| {
+            row.map_or("–".to_owned(), |r| reading(pick(r)))
+        };
+        writeln!(
+            out,
+            "| {} | {}{} | {} | {} | {} | {} | {} |",
+            arm.chain,
+            arm.label,
+            if arm.saturated {
+                ", *saturated: queueing*"
+            } else {
+                ""
+            },
+            show(ttft, |r| &r.p50),
+            show(ttft, |r| &r.p95),
+            range(ttft.and_then(|r| r.interval)),
+            maybe(ttft.and_then(|r| r.floor)),
+            show(e2e, |r| &r.p50),
+        )?;
+    }
+    for arm in &report.arms {
+        arm_section(out, arm)?;
+    }
+    perturbations(out, report)?;
+    writeln!(out, "\n## Definitions\n")?;
+    for definition in DEFINITIONS {
+        writeln!(out, "- **{}**: {}", definition.name, definition.meaning)?;
+    }
+    Ok(())
+}
+
+fn arm_section(out: &mut String, arm: &Arm) -> std::fmt::Result {
+    writeln!(out, "\n## {}\n", words::arm(arm))?;
+    writeln!(
+        out,
+        "{} calls in {} blocks: {}; pairing {}.",
+        arm.strata.sent,
+        arm.blocks,
+        words::counts(&arm.strata.outcomes),
+        words::percent(arm.strata.pairing)
+    )?;
+    writeln!(
+        out,
+        "\n| | calls | p50 | p95 | p99 | bounds of p50 | interval of p50 | floor |\n|---|---|---|---|---|---|---|---|"
+    )?;
+    let client = [&arm.ttft, &arm.e2e, &arm.tpot];
+    for row in arm.legs.iter().chain(arm.task_added.as_ref()).chain(client) {
+        writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} | {} | {} |",
+            row.leg,
+            row.calls,
+            reading(&row.p50),
+            reading(&row.p95),
+            reading(&row.p99),
+            range(row.bounds),
+            range(row.interval),
+            maybe(row.floor)
+        )?;
+    }
+    if let Some(claimed) = arm.claimed {
+        writeln!(out, "\nThe gateway claims {} (median).", time(claimed))?;
+    }
+    Ok(())
+}
+
+fn perturbations(out: &mut String, report: &Report) -> std::fmt::Result {
+    if report.perturbations.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n## What inserting the taps did\n")?;
+    writeln!(
+        out,
+        "| chain | driven | tapped − untapped | interval | accounted for | perturbation |\n|---|---|---|---|---|---|"
+    )?;
+    for p in &report.perturbations {
+        writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} |",
+            p.chain,
+            p.label,
+            maybe(p.difference.as_ref().map(|d| d.value)),
+            range(p.difference.as_ref().and_then(|d| d.interval)),
+            maybe(p.expected),
+            p.refused.clone().unwrap_or_else(|| maybe(p.excess)),
+        )?;
+    }
+    Ok(())
+}

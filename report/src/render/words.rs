@@ -1,0 +1,150 @@
+//! Numbers and findings as a person reads them. Durations are microseconds below 10 ms, else
+//! milliseconds.
+
+use crate::model::{Arm, LegRow, Reading, Report};
+use record::verdict::{Check, Finding};
+
+/// Shown where a value was never measured. Never a 0.
+pub(super) const ABSENT: &str = "not measured";
+
+/// A duration of `ns`.
+pub(super) fn time(ns: f64) -> String {
+    let abs = ns.abs();
+    if abs < 10e6 {
+        format!("{:.*} µs", usize::from(abs < 10e3), ns / 1e3)
+    } else if abs < 10e9 {
+        format!("{:.1} ms", ns / 1e6)
+    } else {
+        format!("{:.1} s", ns / 1e9)
+    }
+}
+
+/// A duration that may be absent.
+pub(super) fn maybe(ns: Option<f64>) -> String {
+    ns.map_or_else(|| "–".to_owned(), time)
+}
+
+/// Two durations.
+pub(super) fn range(pair: Option<(f64, f64)>) -> String {
+    pair.map_or_else(
+        || "–".to_owned(),
+        |(low, high)| format!("{} … {}", time(low), time(high)),
+    )
+}
+
+/// A statistic.
+pub(super) fn reading(reading: &Reading) -> String {
+    match reading {
+        Reading::Value { value, few: false } => time(*value),
+        Reading::Value { value, few: true } => format!("{} *", time(*value)),
+        Reading::AtLeast(value) => format!("> {}", time(*value)),
+        Reading::Refused(_) => "too few".to_owned(),
+        Reading::NotMeasured => "–".to_owned(),
+    }
+}
+
+/// A share in percent.
+pub(super) fn percent(share: Option<f64>) -> String {
+    share.map_or_else(|| ABSENT.to_owned(), |s| format!("{:.2} %", s * 100.0))
+}
+
+/// The title of an arm.
+pub(super) fn arm(arm: &Arm) -> String {
+    let saturated = if arm.saturated {
+        " · saturated: queueing"
+    } else {
+        ""
+    };
+    format!("{} · {}{saturated}", arm.chain, arm.label)
+}
+
+/// Counts by name in a line.
+pub(super) fn counts(counts: &[(String, usize)]) -> String {
+    if counts.is_empty() {
+        return "–".to_owned();
+    }
+    counts
+        .iter()
+        .map(|(name, n)| format!("{n} {name}"))
+        .collect::<Vec<_>>()
+        .join(", ")
+}
+
+/// A check in a line.
+pub(super) fn check(check: &Check) -> String {
+    let measured = check.measured.map_or_else(
+        || ABSENT.to_owned(),
+        |m| format!("{} {}", number(m), check.unit),
+    );
+    let bound = if check.at_least {
+        "at least"
+    } else {
+        "at most"
+    };
+    let detail = if check.detail.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", check.detail)
+    };
+    format!(
+        "{}: {measured}, {bound} {} {}{detail}",
+        check.name,
+        number(check.limit),
+        check.unit
+    )
+}
+
+/// A number with as many digits as it needs.
+pub(super) fn number(value: f64) -> String {
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// The verdict's headline for all runs.
+pub(super) fn verdict(report: &Report) -> (bool, String) {
+    let valid = report.runs.iter().all(|r| {
+        r.verdict
+            .as_ref()
+            .is_some_and(record::verdict::Verdict::valid)
+    });
+    let fails: usize = count(report, Finding::Fails);
+    let unknown: usize = count(report, Finding::NotMeasured);
+    let text = if valid {
+        "Valid: every check of the verdict holds.".to_owned()
+    } else if report.runs.iter().any(|r| r.verdict.is_none()) {
+        "Not valid: a run has no verdict; it did not come to its end.".to_owned()
+    } else {
+        format!("Not shown to be valid: {fails} checks fail, {unknown} could not be measured.")
+    };
+    (valid, text)
+}
+
+fn count(report: &Report, finding: Finding) -> usize {
+    let checks = report
+        .runs
+        .iter()
+        .filter_map(|r| r.verdict.as_ref())
+        .flat_map(|v| &v.checks);
+    checks.filter(|c| c.finding == finding).count()
+}
+
+/// The leg called `name`.
+pub(super) fn leg<'a>(arm: &'a Arm, name: &str) -> Option<&'a LegRow> {
+    arm.legs.iter().find(|l| l.leg == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_fit_the_size_and_nothing_absent_reads_as_zero() {
+        assert_eq!(time(8_432.0), "8.4 µs");
+        assert_eq!(time(1_234_567.0), "1235 µs");
+        assert_eq!(time(-52_000_000.0), "-52.0 ms");
+        assert_eq!(maybe(None), "–");
+        assert_eq!(percent(None), ABSENT);
+        assert_eq!(number(0.999), "0.999");
+        assert_eq!(number(20.0), "20");
+    }
+}
