@@ -1,6 +1,7 @@
 //! The command line. Exit code 0: done; 1: done, and what was found is not good (an invalid run,
 //! a calibration beyond its bound); 2: it could not be done, and the message says why.
 
+mod calibrate;
 mod sim;
 mod tap;
 
@@ -20,6 +21,8 @@ pub(crate) struct Cli {
 enum Command {
     /// Opens the taps of one or more chains: the measuring proxy.
     Tap(tap::Args),
+    /// Prints the error of the instrument on this machine; exit code 1 beyond its bounds.
+    Calibrate(calibrate::Args),
     /// Runs one stand-in: engine, gateway or relay.
     Sim(sim::Args),
 }
@@ -41,6 +44,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         .init();
     let done = match cli.command {
         Command::Tap(args) => tap::run(&args),
+        Command::Calibrate(args) => calibrate::run(&args),
         Command::Sim(args) => sim::run(args),
     };
     match done {

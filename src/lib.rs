@@ -8,6 +8,7 @@
 //! 5. which pairs exchanges to calls (`record::pairing`), computes legs (`record::leg`) and hands
 //!    them to Prometheus and the live feed ([`telemetry`]) and to the record on disk.
 
+pub mod calibrate;
 pub mod lag;
 pub mod meter;
 pub mod spawn;

@@ -47,8 +47,12 @@ impl Children {
     /// # Errors
     /// The directory cannot be made.
     pub fn new(logs: &Path) -> anyhow::Result<Self> {
-        std::fs::create_dir_all(logs).with_context(|| format!("{}: cannot be made", logs.display()))?;
-        Ok(Self { logs: logs.to_owned(), running: Vec::new() })
+        std::fs::create_dir_all(logs)
+            .with_context(|| format!("{}: cannot be made", logs.display()))?;
+        Ok(Self {
+            logs: logs.to_owned(),
+            running: Vec::new(),
+        })
     }
 
     /// Starts this program with `arguments` and gives its process id. Call it from the thread that
@@ -59,7 +63,8 @@ impl Children {
     pub fn start(&mut self, name: &str, arguments: &[String]) -> anyhow::Result<u32> {
         let program = std::env::current_exe().context("cannot tell which program this is")?;
         let log = self.logs.join(format!("{name}.log"));
-        let file = File::create(&log).with_context(|| format!("{}: cannot be written", log.display()))?;
+        let file =
+            File::create(&log).with_context(|| format!("{}: cannot be written", log.display()))?;
         let child = Command::new(&program)
             .args(arguments)
             .env(TIED, "1")
@@ -69,7 +74,11 @@ impl Children {
             .spawn()
             .with_context(|| format!("cannot start {name} ({})", program.display()))?;
         let pid = child.id();
-        self.running.push(Running { name: name.to_owned(), child, log });
+        self.running.push(Running {
+            name: name.to_owned(),
+            child,
+            log,
+        });
         Ok(pid)
     }
 
@@ -81,7 +90,10 @@ impl Children {
         let until = Instant::now() + PATIENCE;
         while TcpStream::connect_timeout(&address, Duration::from_millis(200)).is_err() {
             self.check()?;
-            anyhow::ensure!(Instant::now() < until, "nothing listens on {address} after {PATIENCE:?}");
+            anyhow::ensure!(
+                Instant::now() < until,
+                "nothing listens on {address} after {PATIENCE:?}"
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
         self.check()
@@ -105,7 +117,9 @@ impl Children {
 
     /// Ends the child called `name`, if it runs, and waits for it.
     pub fn stop(&mut self, name: &str) {
-        let (those, others) = std::mem::take(&mut self.running).into_iter().partition(|r| r.name == name);
+        let (those, others) = std::mem::take(&mut self.running)
+            .into_iter()
+            .partition(|r| r.name == name);
         self.running = others;
         end(those);
     }
@@ -118,7 +132,10 @@ impl Children {
 
 fn end(mut children: Vec<Running>) {
     for running in &children {
-        if let Some(pid) = i32::try_from(running.child.id()).ok().and_then(Pid::from_raw) {
+        if let Some(pid) = i32::try_from(running.child.id())
+            .ok()
+            .and_then(Pid::from_raw)
+        {
             // An error is a child that has ended already.
             let _ = kill_process(pid, Signal::TERM);
         }

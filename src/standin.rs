@@ -10,7 +10,16 @@ fn micros(period: config::Period) -> String {
 
 fn common(role: &str, listen: SocketAddr, truth: &Path) -> Vec<String> {
     let truth = truth.to_string_lossy().into_owned();
-    ["sim", role, "--listen", &listen.to_string(), "--truth", &truth].map(str::to_owned).to_vec()
+    [
+        "sim",
+        role,
+        "--listen",
+        &listen.to_string(),
+        "--truth",
+        &truth,
+    ]
+    .map(str::to_owned)
+    .to_vec()
 }
 
 /// `hopscope sim engine …` for a script.
@@ -32,7 +41,12 @@ pub fn engine(script: &EngineScript, listen: SocketAddr, truth: &Path) -> Vec<St
 
 /// `hopscope sim gateway …` for a script.
 #[must_use]
-pub fn gateway(script: &GatewayScript, listen: SocketAddr, upstream: &str, truth: &Path) -> Vec<String> {
+pub fn gateway(
+    script: &GatewayScript,
+    listen: SocketAddr,
+    upstream: &str,
+    truth: &Path,
+) -> Vec<String> {
     let mut line = common("gateway", listen, truth);
     for (flag, value) in [
         ("--upstream", upstream.to_owned()),
@@ -49,9 +63,15 @@ pub fn gateway(script: &GatewayScript, listen: SocketAddr, upstream: &str, truth
     match script.mode {
         StreamMode::Pass => {}
         StreamMode::Reserialise => line.push("--reserialize".to_owned()),
-        StreamMode::Merge => line.extend(["--merge".to_owned(), script.merge_every.unwrap_or(4).to_string()]),
+        StreamMode::Merge => line.extend([
+            "--merge".to_owned(),
+            script.merge_every.unwrap_or(4).to_string(),
+        ]),
     }
-    for (flag, set) in [("--cpu-delay", script.busy), ("--hold-head", script.hold_head)] {
+    for (flag, set) in [
+        ("--cpu-delay", script.busy),
+        ("--hold-head", script.hold_head),
+    ] {
         if set {
             line.push(flag.to_owned());
         }
@@ -81,7 +101,10 @@ pub fn injected(script: &GatewayScript) -> String {
         }
     }
     if script.busy {
-        parts.push(format!("spent as work of {} worker(s)", script.workers.unwrap_or(1)));
+        parts.push(format!(
+            "spent as work of {} worker(s)",
+            script.workers.unwrap_or(1)
+        ));
     }
     format!("{}; {}", script.mode.as_str(), parts.join(", "))
 }

@@ -1,7 +1,9 @@
 //! What a gateway stand-in says it did, beside what the taps measured: medians, leg by leg.
 
+use record::leg::Legs;
 use record::pairing::Call;
-use sim::truth::{ExchangeTruth, Mark};
+use record::span::Span;
+use sim::truth::{ExchangeTruth, Mark, Role};
 use std::collections::HashMap;
 
 /// One leg of one chain. Nanoseconds.
@@ -22,10 +24,18 @@ pub struct Compared {
 /// Compares the legs of `calls` with the truth of their gateway.
 #[must_use]
 pub fn compare(calls: &[Call], truths: &[ExchangeTruth]) -> Vec<Compared> {
-    let by_call: HashMap<&str, &ExchangeTruth> = truths.iter().filter_map(|t| Some((t.call.as_deref()?, t))).collect();
+    let by_call: HashMap<&str, &ExchangeTruth> = truths
+        .iter()
+        .filter_map(|t| Some((t.call.as_deref()?, t)))
+        .collect();
     let mut pairs: HashMap<&'static str, Vec<(i64, i64)>> = HashMap::new();
     for call in calls {
-        let truth = call.outer.keys.call.as_deref().and_then(|id| by_call.get(id));
+        let truth = call
+            .outer
+            .keys
+            .call
+            .as_deref()
+            .and_then(|id| by_call.get(id));
         if let (Some(truth), Some(legs)) = (truth, call.legs()) {
             for (leg, found, measured) in legs_of(truth, &legs) {
                 if let (Some(found), Some(measured)) = (found, measured) {
@@ -34,41 +44,91 @@ pub fn compare(calls: &[Call], truths: &[ExchangeTruth]) -> Vec<Compared> {
             }
         }
     }
-    ["request", "first token", "last token", "finish", "terminal", "end"]
-        .into_iter()
-        .filter_map(|leg| {
-            let pairs = pairs.get(leg)?;
-            let by = |pick: fn(&(i64, i64)) -> i64| median(pairs.iter().map(pick).collect());
-            Some(Compared {
-                leg,
-                samples: pairs.len(),
-                truth: by(|p| p.0)?,
-                measured: by(|p| p.1)?,
-                residual: by(|p| p.1 - p.0)?,
-            })
+    [
+        "request",
+        "first token",
+        "last token",
+        "finish",
+        "terminal",
+        "end",
+    ]
+    .into_iter()
+    .filter_map(|leg| {
+        let pairs = pairs.get(leg)?;
+        let by = |pick: fn(&(i64, i64)) -> i64| median(pairs.iter().map(pick).collect());
+        Some(Compared {
+            leg,
+            samples: pairs.len(),
+            truth: by(|p| p.0)?,
+            measured: by(|p| p.1)?,
+            residual: by(|p| p.1 - p.0)?,
         })
-        .collect()
+    })
+    .collect()
 }
 
 type LegPair = (&'static str, Option<i64>, Option<i64>);
 
-fn legs_of(truth: &ExchangeTruth, legs: &record::leg::Legs) -> [LegPair; 6] {
-    let minus = |a: u64, b: u64| a.cast_signed() - b.cast_signed();
-    let request = truth.mark(Mark::RequestBody).and_then(|m| m.read_at).and_then(|read| {
-        let sent = truth.attempts.first()?.request_write_begin?;
-        Some(minus(sent, read))
-    });
-    let token = |t: Option<&sim::truth::TokenTruth>| t.and_then(|t| Some(minus(t.write_begin, t.read_at?)));
-    let mark = |which| truth.mark(which).and_then(|m| Some(minus(m.write_begin?, m.read_at?)));
-    let value = |span: Option<record::span::Span>| span.map(|s| s.value);
+fn minus(a: u64, b: u64) -> i64 {
+    a.cast_signed() - b.cast_signed()
+}
+
+fn of_token(token: &sim::truth::TokenTruth) -> Option<i64> {
+    Some(minus(token.write_begin, token.read_at?))
+}
+
+/// The legs of one value a call: what the stand-in took, and what was measured.
+#[must_use]
+pub fn legs_of(truth: &ExchangeTruth, legs: &Legs) -> [LegPair; 6] {
+    let request = truth
+        .mark(Mark::RequestBody)
+        .and_then(|m| m.read_at)
+        .and_then(|read| {
+            let sent = match truth.role {
+                Role::Gateway => truth.attempts.first()?.request_write_begin,
+                _ => truth.mark(Mark::RequestBody)?.write_begin,
+            };
+            Some(minus(sent?, read))
+        });
+    let mark = |which| {
+        truth
+            .mark(which)
+            .and_then(|m| Some(minus(m.write_begin?, m.read_at?)))
+    };
+    let value = |span: Option<Span>| span.map(|s| s.value);
     [
         ("request", request, value(legs.request)),
-        ("first token", token(truth.first_token()), value(legs.first_token)),
-        ("last token", token(truth.tokens.last()), value(legs.last_token)),
+        (
+            "first token",
+            truth.first_token().and_then(of_token),
+            value(legs.first_token),
+        ),
+        (
+            "last token",
+            truth.tokens.last().and_then(of_token),
+            value(legs.last_token),
+        ),
         ("finish", mark(Mark::Finish), value(legs.finish)),
         ("terminal", mark(Mark::Done), value(legs.terminal)),
         ("end", mark(Mark::End), value(legs.end)),
     ]
+}
+
+/// The later text positions, one by one; empty where some position was left out of the legs, so
+/// that the two lists would not be of the same positions.
+#[must_use]
+pub fn tokens_of(truth: &ExchangeTruth, legs: &Legs) -> Vec<(i64, i64)> {
+    let delays = &legs.tokens.delays;
+    if legs.tokens.pressured > 0
+        || legs.tokens.unmatched > 0
+        || truth.tokens.len() != delays.len() + 1
+    {
+        return Vec::new();
+    }
+    let later = truth.tokens.iter().skip(1).zip(delays);
+    later
+        .filter_map(|(t, d)| Some((of_token(t)?, d.value)))
+        .collect()
 }
 
 /// The middle one; `None` of none.

@@ -9,6 +9,7 @@ pub mod client;
 pub mod clock;
 pub mod exchange;
 pub mod histogram;
+pub mod host;
 pub mod leg;
 pub mod manifest;
 pub mod pairing;

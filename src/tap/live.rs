@@ -176,7 +176,10 @@ impl Live {
             self.exchange.outcome = Outcome::Complete;
             self.exchange.fault = Some("client left after the terminal marker".to_owned());
         } else {
-            self.fail(Outcome::Aborted, "client left before the end of the response");
+            self.fail(
+                Outcome::Aborted,
+                "client left before the end of the response",
+            );
         }
     }
 

@@ -1,0 +1,144 @@
+//! The instrument measures itself: a gateway stand-in with known delays between two taps, and the
+//! difference between what the taps say and what the stand-in's own stamps say.
+//!
+//! Truth is never the delay that was asked for. *Raw residual* = measured − true: two loopback hops
+//! and a wake-up. *Floor* = the same residual of a zero-delay relay that ran at the same time on
+//! the same tap threads. *Instrument error* = raw − floor, quantile by quantile, block by block.
+//! Everything here is simulated, and says only how well hopscope measures.
+
+mod analysis;
+mod client;
+mod print;
+mod rig;
+mod stats;
+
+pub use print::print;
+
+use analysis::{Cell, Samples};
+use anyhow::Context as _;
+use config::Calibration as Settings;
+use config::standin::StreamMode;
+use record::manifest::Calibration;
+use rig::Rig;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// What a calibration found, and what of it is beyond its bounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outcome {
+    /// The figures, as they travel in manifests.
+    pub calibration: Calibration,
+    /// One line a bound that does not hold.
+    pub beyond: Vec<String>,
+    /// What else was seen, in words.
+    pub remarks: Vec<String>,
+}
+
+/// Runs a calibration with its files in `work`. `say` is told of progress. Blocks.
+///
+/// # Errors
+/// A process cannot be started or fails, or `stop` was set.
+pub fn run(
+    settings: &Settings,
+    work: &Path,
+    say: &dyn Fn(&str),
+    stop: &AtomicBool,
+) -> anyhow::Result<Outcome> {
+    let mut rig = Rig::start(settings, work)?;
+    let mut cells: Vec<Cell> = Vec::new();
+    for load in &settings.host_load {
+        let busy = Busy::at(*load);
+        for block in 0..settings.blocks {
+            say(&format!(
+                "block {} of {} at {:.0} % host load",
+                block + 1,
+                settings.blocks,
+                load * 100.0
+            ));
+            for plan in order(settings, block) {
+                anyhow::ensure!(!stop.load(Ordering::Relaxed), "stopped");
+                let id = u32::try_from(cells.len()).context("too many cells")?;
+                rig.drive(settings, id, &plan)?;
+                cells.push(Cell {
+                    block,
+                    load: *load,
+                    streams: plan.streams,
+                    mode: Some(plan.mode),
+                    delay: plan.delay,
+                });
+            }
+        }
+        drop(busy);
+    }
+    say("a thousand tokens, and a slow client");
+    let long = rig.drive_long(&mut cells)?;
+    let slow = if settings.slow_client {
+        Some(rig.drive_slow(&mut cells)?)
+    } else {
+        None
+    };
+    let samples: Samples = rig.collect(&cells)?;
+    Ok(analysis::outcome(settings, &samples, (long, slow)))
+}
+
+/// One cell before it runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Plan {
+    streams: u32,
+    mode: StreamMode,
+    /// Index of the injected delay.
+    delay: usize,
+}
+
+/// The cells of a block in the random order of its seed.
+fn order(settings: &Settings, block: u32) -> Vec<Plan> {
+    let mut plans = Vec::new();
+    for &streams in &settings.streams {
+        for &mode in &settings.modes {
+            for delay in 0..settings.delays.len() {
+                plans.push(Plan {
+                    streams,
+                    mode,
+                    delay,
+                });
+            }
+        }
+    }
+    stats::shuffle(&mut plans, settings.seed.wrapping_add(u64::from(block)));
+    plans
+}
+
+/// Threads that keep every CPU busy for a share of the time, until dropped.
+struct Busy(Arc<AtomicBool>);
+
+impl Busy {
+    fn at(share: f64) -> Self {
+        let over = Arc::new(AtomicBool::new(false));
+        if share > 0.0 {
+            let cpus = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+            for _ in 0..cpus {
+                let over = over.clone();
+                std::thread::spawn(move || burn(share, &over));
+            }
+        }
+        Self(over)
+    }
+}
+
+fn burn(share: f64, over: &AtomicBool) {
+    const PERIOD: f64 = 0.010;
+    while !over.load(Ordering::Relaxed) {
+        let begin = std::time::Instant::now();
+        while begin.elapsed().as_secs_f64() < PERIOD * share {
+            std::hint::spin_loop();
+        }
+        std::thread::sleep(std::time::Duration::from_secs_f64(PERIOD * (1.0 - share)));
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
