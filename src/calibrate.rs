@@ -2,8 +2,11 @@
 //! difference between what the taps say and what the stand-in's own stamps say.
 //!
 //! Truth is never the delay that was asked for. *Raw residual* = measured − true: two loopback hops
-//! and a wake-up. *Floor* = the same residual of a zero-delay relay that ran at the same time on
-//! the same tap threads. *Instrument error* = raw − floor, quantile by quantile, block by block.
+//! and a wake-up. *Floor* = the same residual of a zero-delay relay on the same tap threads, in the
+//! same block, with the same number of streams: a program that carries more streams sleeps less, so
+//! a probe of one stream wakes later than a gateway of fifty. That probe runs beside every cell all
+//! the same, as it does in a measured run, and is told. *Instrument error* = raw − floor, quantile
+//! by quantile, block by block.
 //! Everything here is simulated, and says only how well hopscope measures.
 
 mod analysis;
@@ -14,10 +17,9 @@ mod stats;
 
 pub use print::print;
 
-use analysis::{Cell, Samples};
+use analysis::{Cell, Kind, Samples};
 use anyhow::Context as _;
 use config::Calibration as Settings;
-use config::standin::StreamMode;
 use record::manifest::Calibration;
 use rig::Rig;
 use std::path::Path;
@@ -47,6 +49,8 @@ pub fn run(
 ) -> anyhow::Result<Outcome> {
     let mut rig = Rig::start(settings, work)?;
     let mut cells: Vec<Cell> = Vec::new();
+    say("warming connections");
+    rig.warm(settings, &mut cells)?;
     for load in &settings.host_load {
         let busy = Busy::at(*load);
         for block in 0..settings.blocks {
@@ -64,8 +68,7 @@ pub fn run(
                     block,
                     load: *load,
                     streams: plan.streams,
-                    mode: Some(plan.mode),
-                    delay: plan.delay,
+                    kind: plan.kind,
                 });
             }
         }
@@ -86,24 +89,29 @@ pub fn run(
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Plan {
     streams: u32,
-    mode: StreamMode,
-    /// Index of the injected delay.
-    delay: usize,
+    kind: Kind,
 }
+
+/// Cells of the floor, for each number of streams in each block.
+const FLOORS: usize = 3;
 
 /// The cells of a block in the random order of its seed.
 fn order(settings: &Settings, block: u32) -> Vec<Plan> {
     let mut plans = Vec::new();
     for &streams in &settings.streams {
         for &mode in &settings.modes {
-            for delay in 0..settings.delays.len() {
-                plans.push(Plan {
-                    streams,
-                    mode,
-                    delay,
-                });
-            }
+            let delays = 0..settings.delays.len();
+            plans.extend(delays.map(|delay| Plan {
+                streams,
+                kind: Kind::Gateway { mode, delay },
+            }));
         }
+        plans.extend(
+            [Plan {
+                streams,
+                kind: Kind::Floor,
+            }; FLOORS],
+        );
     }
     stats::shuffle(&mut plans, settings.seed.wrapping_add(u64::from(block)));
     plans

@@ -18,9 +18,28 @@ pub(super) struct Cell {
     pub(super) block: u32,
     pub(super) load: f64,
     pub(super) streams: u32,
-    /// `None`: a check of its own.
-    pub(super) mode: Option<StreamMode>,
-    pub(super) delay: usize,
+    pub(super) kind: Kind,
+}
+
+/// What a cell drove.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A gateway stand-in, with the n-th delay.
+    Gateway { mode: StreamMode, delay: usize },
+    /// The relay, with as many streams.
+    Floor,
+    /// A check of its own, or warm-up.
+    Special,
+}
+
+impl Cell {
+    fn mode(&self) -> Option<StreamMode> {
+        if let Kind::Gateway { mode, .. } = self.kind {
+            Some(mode)
+        } else {
+            None
+        }
+    }
 }
 
 /// The legs of a calibration, in the order in which they are printed.
@@ -89,7 +108,11 @@ impl Samples {
     }
 
     fn take(&mut self, cell: u32, call: &Call, truth: &ExchangeTruth) {
-        let Some(legs) = call.legs() else { return };
+        let exchanges = || std::iter::once(&call.outer).chain(&call.attempts);
+        let reused = exchanges().all(|e| e.connection.upstream_reused == Some(true));
+        let Some(legs) = call.legs().filter(|_| reused) else {
+            return;
+        };
         let floor = truth.role == Role::Relay;
         for (leg, found, measured) in legs_of(truth, &legs) {
             if let (Some(found), Some(measured)) = (found, measured) {
@@ -171,7 +194,7 @@ pub(super) fn outcome(
     let floors: Vec<f64> = (0..settings.blocks)
         .filter_map(|b| {
             let of_block = samples.residuals("request", true, |c| {
-                c.block == b && c.mode.is_some() && c.load == idle
+                c.block == b && c.mode().is_some() && c.load == idle
             });
             quantile(&of_block, 0.5)
         })
@@ -219,12 +242,16 @@ fn one_line(
     (streams, mode, load): (u32, StreamMode, f64),
 ) -> Option<CalibrationLine> {
     let of = |block: Option<u32>, floor: bool| {
-        samples.residuals(leg, floor, |c| {
-            c.streams == streams
-                && c.mode == Some(mode)
-                && c.load == load
-                && block.is_none_or(|b| c.block == b)
-        })
+        let same =
+            |c: &Cell| c.streams == streams && c.load == load && block.is_none_or(|b| c.block == b);
+        let kind = |c: &Cell| {
+            if floor {
+                c.kind == Kind::Floor
+            } else {
+                c.mode() == Some(mode)
+            }
+        };
+        samples.residuals(leg, floor, |c| same(c) && kind(c))
     };
     let (raw, floor) = (of(None, false), of(None, true));
     let pair = |values: &[f64]| Some((quantile(values, 0.5)?, quantile(values, 0.99)?));
@@ -257,7 +284,8 @@ fn slope(settings: &Settings, samples: &Samples, block: u32, load: f64) -> Optio
     let mut points = Vec::new();
     for (key, pairs) in &samples.pairs {
         let cell = samples.cells.get(key.cell as usize)?;
-        let counts = cell.mode.is_some() && cell.block == block && cell.load == load && !key.floor;
+        let counts =
+            cell.mode().is_some() && cell.block == block && cell.load == load && !key.floor;
         // Merged text waits for its fellows: its true delay is not the injected one alone, but the
         // stand-in's stamps say what it was.
         if counts
@@ -296,6 +324,14 @@ fn remarks(
             "slow client: {pressured} text positions were under back-pressure and are in no leg ({rest} values are)"
         ));
     }
+    let probe = samples.residuals("token", true, |c| c.mode().is_some());
+    if let (Some(p50), Some(p99)) = (quantile(&probe, 0.5), quantile(&probe, 0.99)) {
+        remarks.push(format!(
+            "the one-stream relay probe beside every cell: token floor {:.1} µs (p50), {:.1} µs (p99)",
+            p50 / 1e3,
+            p99 / 1e3
+        ));
+    }
     match samples.health.as_ref().and_then(|h| h.lateness) {
         Some((p50, p99, max)) => remarks.push(format!(
             "the tap's threads woke late by {:.1} µs (p50), {:.1} µs (p99), {:.2} ms (largest)",
@@ -314,7 +350,8 @@ fn loaded(settings: &Settings, samples: &Samples, idle: f64) -> Vec<String> {
     let busy = settings.host_load.iter().copied().filter(|l| *l > idle);
     busy.flat_map(|load| {
         ["request", "token"].into_iter().filter_map(move |leg| {
-            let of = |floor| samples.residuals(leg, floor, |c| c.mode.is_some() && c.load == load);
+            let of =
+                |floor| samples.residuals(leg, floor, |c| c.mode().is_some() && c.load == load);
             let (raw, floor) = (of(false), of(true));
             let error = |q| Some((quantile(&raw, q)? - quantile(&floor, q)?) / 1e3);
             Some(format!(
@@ -328,6 +365,19 @@ fn loaded(settings: &Settings, samples: &Samples, idle: f64) -> Vec<String> {
     .collect()
 }
 
+/// The lines that the bounds bind. What follows the last token leaves an engine in several writes
+/// back to back; a gateway that reads them a moment later than the relay joins them differently, so
+/// the relay is no floor of theirs: those legs are printed without a bound.
+fn bounded(found: &Calibration, streams: u32) -> impl Iterator<Item = &CalibrationLine> {
+    let binds =
+        |l: &&CalibrationLine| matches!(l.leg.as_str(), "request" | "first token" | "token");
+    found
+        .lines
+        .iter()
+        .filter(move |l| l.streams <= streams)
+        .filter(binds)
+}
+
 fn beyond(
     settings: &Settings,
     samples: &Samples,
@@ -336,11 +386,7 @@ fn beyond(
 ) -> Vec<String> {
     let bounds = &settings.bounds;
     let mut beyond = Vec::new();
-    for line in found
-        .lines
-        .iter()
-        .filter(|l| l.streams <= bounds.error_streams_max)
-    {
+    for line in bounded(found, bounds.error_streams_max) {
         for (what, error, bound) in [
             ("p50", line.error.0, bounds.error_p50),
             ("p99", line.error.1, bounds.error_p99),

@@ -5,7 +5,7 @@ use record::client::ClientCall;
 use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::{Instant, timeout};
 
 /// No call of a calibration is longer.
@@ -49,6 +49,34 @@ pub(super) async fn stream(
     Ok(())
 }
 
+/// A connection on which one call follows another, over all cells.
+pub(super) struct Probe {
+    socket: TcpStream,
+    next: u64,
+}
+
+impl Probe {
+    /// Connects. Its calls are numbered from far above those of any stream.
+    pub(super) async fn connect(entry: SocketAddr) -> anyhow::Result<Self> {
+        Ok(Self {
+            socket: connect(entry).await?,
+            next: 1 << 32,
+        })
+    }
+
+    /// One call, named as of `cell`.
+    pub(super) async fn call(&mut self, ask: Ask, cell: u32) -> anyhow::Result<()> {
+        self.next += 1;
+        call(
+            &mut self.socket,
+            ask,
+            &ClientCall::key_of(cell, self.next),
+            None,
+        )
+        .await
+    }
+}
+
 /// One call whose client reads `rate` bytes a second for `held`, then everything at once.
 pub(super) async fn slow(
     entry: SocketAddr,
@@ -57,7 +85,10 @@ pub(super) async fn slow(
     rate: u32,
     held: Duration,
 ) -> anyhow::Result<()> {
-    let mut socket = connect(entry).await?;
+    let socket = TcpSocket::new_v4()?;
+    // A small window, so that what is not read stays with the tap and not in this kernel's buffers.
+    socket.set_recv_buffer_size(16 * 1024)?;
+    let mut socket = socket.connect(entry).await?;
     call(&mut socket, ask, key, Some((rate, Instant::now() + held))).await
 }
 

@@ -2,8 +2,8 @@
 //! process around all of them. They share a machine with the client, not a thread.
 
 use super::Plan;
-use super::analysis::{Cell, Samples};
-use super::client::{Ask, slow, stream};
+use super::analysis::{Cell as Ran, Kind, Samples};
+use super::client::{Ask, Probe, slow, stream};
 use crate::spawn::Children;
 use crate::standin;
 use anyhow::Context as _;
@@ -12,6 +12,7 @@ use config::standin::{GatewayScript, StreamMode};
 use record::client::ClientCall;
 use record::pairing::Pairer;
 use record::rundir::{RunDir, read_health};
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpListener};
@@ -21,6 +22,9 @@ use tokio::task::JoinSet;
 
 /// Calls of the relay in a row beside each cell: the floor, in situ.
 const RELAY: &str = "relay";
+/// Between the starts of a cell's streams. Streams that start together queue for the stand-in's
+/// one thread, before its first stamp: that is a gateway's queue, not an error of the instrument.
+const STAGGER: Duration = Duration::from_micros(1_500);
 /// Tokens of the check that a delay on each token does not add up.
 pub(super) const LONG: u32 = 1_000;
 
@@ -32,6 +36,8 @@ pub(super) struct Rig {
     /// Where the client enters, by chain.
     entries: HashMap<String, SocketAddr>,
     tokens: u32,
+    /// The relay's client: one connection for the whole calibration.
+    probe: Option<Probe>,
 }
 
 /// Which cells the special series ran in, by cell id.
@@ -61,6 +67,7 @@ impl Rig {
             work: work.to_owned(),
             entries: HashMap::new(),
             tokens: settings.output_tokens,
+            probe: None,
         };
         let engine = free()?;
         rig.run(
@@ -76,7 +83,6 @@ impl Rig {
                     merge_every: Some(settings.merge_every),
                     request_delay: *delay,
                     token_delay: *delay,
-                    finish_delay: *delay,
                     ..GatewayScript::default()
                 };
                 let name = chain_name(mode, at);
@@ -122,7 +128,7 @@ impl Rig {
         for (tap, listen, upstream) in [("outer", outer, gateway), ("inner", inner, engine)] {
             writeln!(
                 text,
-                "  - {{name: {tap}, position: {tap}, listen: \"{listen}\", upstream: {{addresses: [\"{upstream}\"]}}}}"
+                "  - {{name: {tap}, position: {tap}, listen: \"{listen}\", upstream: {{addresses: [\"{upstream}\"], idle_timeout: 1h}}}}"
             )?;
         }
         let path = self.work.join(format!("{name}.yaml"));
@@ -166,7 +172,7 @@ impl Rig {
             .with_context(|| format!("no chain {chain}"))
     }
 
-    /// Runs one cell: the streams of its gateway, and the relay beside them for as long.
+    /// Runs one cell: its streams, and the relay's one stream beside them.
     pub(super) fn drive(
         &mut self,
         settings: &Settings,
@@ -180,11 +186,15 @@ impl Rig {
             tokens: self.tokens,
             pace: None,
         };
-        let gateway = self.entry(&chain_name(plan.mode, plan.delay))?;
-        self.beside_relay(cell, ask, (gateway, ask), plan.streams, calls)
+        let entry = match plan.kind {
+            Kind::Gateway { mode, delay } => self.entry(&chain_name(mode, delay))?,
+            Kind::Floor | Kind::Special => self.entry(RELAY)?,
+        };
+        self.beside_relay(cell, ask, (entry, ask), plan.streams, calls)
     }
 
-    /// `streams` streams into `gateway`, and one into the relay until they have ended.
+    /// `streams` streams into `gateway`, and calls through the relay, one after the other on one
+    /// connection, until they have ended.
     fn beside_relay(
         &mut self,
         cell: u32,
@@ -194,35 +204,63 @@ impl Rig {
         calls: u32,
     ) -> anyhow::Result<()> {
         let relay = self.entry(RELAY)?;
-        self.runtime.block_on(async {
+        let known = self.probe.take();
+        let probe = self.runtime.block_on(async {
             let mut running = JoinSet::new();
             for n in 0..u64::from(streams) {
-                running.spawn(stream(gateway, ask, cell, n * u64::from(calls), calls));
+                let later = STAGGER * u32::try_from(n).unwrap_or(0);
+                running.spawn(async move {
+                    tokio::time::sleep(later).await;
+                    stream(gateway, ask, cell, n * u64::from(calls), calls).await
+                });
             }
-            let probe = async {
-                // Numbers from far above the streams' own.
-                for n in 1_u64.. {
-                    stream(relay, floor, cell, n << 32, 1).await?;
-                }
-                anyhow::Ok(())
-            };
+            let over = Cell::new(false);
             let streams = async {
                 while let Some(done) = running.join_next().await {
                     done.context("a stream failed")??;
                 }
+                over.set(true);
                 anyhow::Ok(())
             };
-            tokio::pin!(probe);
-            tokio::select! {
-                done = streams => done,
-                failed = &mut probe => failed,
-            }
+            let beside = async {
+                let mut probe = match known {
+                    Some(probe) => probe,
+                    None => Probe::connect(relay).await?,
+                };
+                while !over.get() {
+                    probe.call(floor, cell).await?;
+                }
+                anyhow::Ok(probe)
+            };
+            let (streams, probe) = tokio::join!(streams, beside);
+            streams?;
+            probe
         })?;
+        self.probe = Some(probe);
         self.children.check()
     }
 
+    /// Opens as many connections along each gateway as any cell needs: a fresh connection's accept
+    /// is a stratum of its own, and no error of the instrument.
+    pub(super) fn warm(&mut self, settings: &Settings, cells: &mut Vec<Ran>) -> anyhow::Result<()> {
+        let streams = settings.streams.iter().copied().max().unwrap_or(1);
+        let ask = Ask {
+            tokens: settings.output_tokens,
+            pace: None,
+        };
+        for &mode in &settings.modes {
+            for delay in 0..settings.delays.len() {
+                let id = special(cells)?;
+                let gateway = self.entry(&chain_name(mode, delay))?;
+                self.beside_relay(id, ask, (gateway, ask), streams, 1)?;
+            }
+        }
+        let (id, relay) = (special(cells)?, self.entry(RELAY)?);
+        self.beside_relay(id, ask, (relay, ask), streams, 1)
+    }
+
     /// One cell of a thousand tokens, each delayed by the smallest delay.
-    pub(super) fn drive_long(&mut self, cells: &mut Vec<Cell>) -> anyhow::Result<Special> {
+    pub(super) fn drive_long(&mut self, cells: &mut Vec<Ran>) -> anyhow::Result<Special> {
         let id = special(cells)?;
         let ask = Ask {
             tokens: LONG,
@@ -242,11 +280,11 @@ impl Rig {
         Ok(id)
     }
 
-    /// One call of ten megabytes whose client reads a tenth of what comes for two seconds.
-    pub(super) fn drive_slow(&mut self, cells: &mut Vec<Cell>) -> anyhow::Result<Special> {
+    /// One call of some megabytes whose client reads a small part of what comes for two seconds.
+    pub(super) fn drive_slow(&mut self, cells: &mut Vec<Ran>) -> anyhow::Result<Special> {
         let id = special(cells)?;
         let ask = Ask {
-            tokens: 2_000_000,
+            tokens: 1_000_000,
             pace: Some((2_000, 2_000)),
         };
         let gateway = self.first_entry()?;
@@ -268,7 +306,7 @@ impl Rig {
     }
 
     /// Ends every process, then reads what the taps and the stand-ins wrote.
-    pub(super) fn collect(mut self, cells: &[Cell]) -> anyhow::Result<Samples> {
+    pub(super) fn collect(mut self, cells: &[Ran]) -> anyhow::Result<Samples> {
         // The client's last byte is not the taps' last word: their meter settles within a second.
         std::thread::sleep(Duration::from_millis(1_200));
         self.children.stop_all();
@@ -293,14 +331,13 @@ impl Rig {
     }
 }
 
-fn special(cells: &mut Vec<Cell>) -> anyhow::Result<u32> {
+fn special(cells: &mut Vec<Ran>) -> anyhow::Result<u32> {
     let id = u32::try_from(cells.len()).context("too many cells")?;
-    cells.push(Cell {
+    cells.push(Ran {
         block: 0,
         load: 0.0,
         streams: 1,
-        mode: None,
-        delay: 0,
+        kind: Kind::Special,
     });
     Ok(id)
 }
