@@ -2,6 +2,9 @@
 //! a calibration beyond its bound); 2: it could not be done, and the message says why.
 
 mod calibrate;
+mod demo;
+mod load;
+mod report;
 mod sim;
 mod tap;
 
@@ -21,6 +24,12 @@ pub(crate) struct Cli {
 enum Command {
     /// Opens the taps of one or more chains: the measuring proxy.
     Tap(tap::Args),
+    /// Drives a scenario over chains and writes a run directory; exit code 1 where the run is not valid.
+    Load(load::Args),
+    /// Makes the page, and on demand Markdown and JSON, of run directories.
+    Report(report::Args),
+    /// Runs the whole on this machine with stand-ins: taps, controls, load, calibration, report.
+    Demo(demo::Args),
     /// Prints the error of the instrument on this machine; exit code 1 beyond its bounds.
     Calibrate(calibrate::Args),
     /// Runs one stand-in: engine, gateway or relay.
@@ -44,6 +53,9 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         .init();
     let done = match cli.command {
         Command::Tap(args) => tap::run(&args),
+        Command::Load(args) => load::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Demo(args) => demo::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Sim(args) => sim::run(args),
     };

@@ -12,15 +12,30 @@
 //! | `lanes`, `pacer` | threads that carry streams, and the one that keeps the schedule |
 //! | `client` | one call: one connection, every read stamped |
 //! | `cell` | open loop, closed loop, agents, the floor probe |
-//! | [`capacity`], `objective` | the search for the highest rate that holds |
-//! | [`order`] | which cells, in which order |
+//! | `capacity` | the search for the highest rate that holds |
+//! | `campaign` | which cells, in which order, and what of them is kept |
 //! | `recorder`, `taps`, `judge` | rows, series, histograms, shards, and the verdict |
 
 pub mod arrival;
+mod campaign;
+mod capacity;
+mod cell;
+mod client;
 mod error;
+mod judge;
+mod lanes;
+mod pacer;
 mod plan;
 pub mod progress;
+pub mod prompt;
+mod recorder;
+mod seed;
 mod stop;
+mod taps;
+mod target;
+#[cfg(test)]
+mod testbed;
+mod usage;
 
 pub use error::{LoadError, PreflightFailure};
 pub use plan::{Plan, PlannedChain, PlannedTap};
@@ -37,7 +52,5 @@ use std::sync::Arc;
 /// The plan contradicts itself, a chain does not answer, or the run directory cannot be written.
 /// What was measured before an error is kept.
 pub fn run(plan: &Plan, progress: Arc<dyn Progress>, stop: &Stop) -> Result<RunDir, LoadError> {
-    plan.check()?;
-    let _ = (progress, stop);
-    Err(LoadError::Stopped)
+    campaign::run(plan, progress, stop)
 }

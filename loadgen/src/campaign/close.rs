@@ -1,0 +1,95 @@
+//! The end of a run: the taps' records, the tables, the verdict, the manifest.
+
+use super::Campaign;
+use crate::judge::{Evidence, verdict};
+use crate::progress::Phase;
+use crate::{LoadError, taps};
+use record::manifest::{ChainInfo, FORMAT, Manifest, TapHealth, Workload};
+use record::pairing::Pairer;
+use record::rundir::{write_calls, write_exchanges};
+use record::verdict::Verdict;
+use std::collections::BTreeMap;
+
+impl Campaign<'_> {
+    pub(super) fn close(&mut self) -> Result<(), LoadError> {
+        self.stage.recorder.at(|c| c.phase = Phase::Gather);
+        std::thread::sleep(taps::SETTLE);
+        let (exchanges, healths) = taps::gather(self.run, &self.plan.taps, self.began)?;
+        write_calls(self.run, &self.calls)?;
+        write_exchanges(self.run, &exchanges)?;
+        let mut pairer = Pairer::default();
+        exchanges.into_iter().for_each(|e| pairer.offer(e));
+        let paired = pairer.finish();
+        let found = verdict(&Evidence {
+            limits: &self.plan.scenario.limits,
+            cells: &self.cells,
+            calls: &self.calls,
+            paired: &paired,
+            taps: &healths,
+            calibration: self.plan.calibration.as_ref(),
+            legged: &self.legged(),
+            cpus: record::host::describe().cpus,
+            stopped: self.stage.stop.requested(),
+        });
+        self.write_manifest(Some(found), &healths)?;
+        self.stage.recorder.at(|c| {
+            c.phase = Phase::Done;
+            c.done = c.total;
+        });
+        Ok(())
+    }
+
+    pub(super) fn write_manifest(
+        &self,
+        verdict: Option<Verdict>,
+        taps: &[TapHealth],
+    ) -> Result<(), LoadError> {
+        let plan = self.plan;
+        let workload = &plan.scenario.workload;
+        let mut config: BTreeMap<String, String> = plan
+            .chains
+            .iter()
+            .map(|c| (format!("chain {}", c.chain.name), c.text.clone()))
+            .collect();
+        config.insert("scenario".to_owned(), plan.scenario_text.clone());
+        let manifest = Manifest {
+            format: FORMAT,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            run: plan.name.clone(),
+            started: self.started.clone(),
+            host: record::host::describe(),
+            // Nothing here gives taps, gateway, load and engine CPUs of their own.
+            shared_cpu: true,
+            simulated: plan.chains.iter().any(|c| c.chain.simulated),
+            config,
+            chains: plan.chains.iter().map(|c| self.chain_info(c)).collect(),
+            workload: Workload {
+                input_tokens: workload.input_tokens,
+                output_tokens: workload.output_tokens,
+                tokenizer: self.stage.vocabulary.name().to_owned(),
+                stream: workload.stream,
+            },
+            cells: self.cells.clone(),
+            calibration: plan.calibration.clone(),
+            verdict,
+            taps: taps.to_vec(),
+        };
+        Ok(self.run.write_manifest(&manifest)?)
+    }
+
+    fn chain_info(&self, planned: &crate::PlannedChain) -> ChainInfo {
+        let chain = &planned.chain;
+        let gateway = chain.gateway.as_ref().map(|g| match &g.version {
+            Some(version) => format!("{} {version}", g.name),
+            None => format!("{}, version not stated", g.name),
+        });
+        ChainInfo {
+            name: chain.name.clone(),
+            kind: chain.kind.as_str().to_owned(),
+            simulated: chain.simulated,
+            gateway,
+            capacity: self.capacities.get(&chain.name).copied(),
+            injected: planned.injected.clone(),
+        }
+    }
+}

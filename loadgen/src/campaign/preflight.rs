@@ -1,0 +1,80 @@
+//! One short call a chain, before anything is measured.
+
+use crate::client::{Ask, Client, Cut, NO_CELL};
+use crate::lanes::Lanes;
+use crate::prompt::{Body, Message, Vocabulary};
+use crate::target::Target;
+use crate::{LoadError, Plan, PlannedChain, PreflightFailure};
+use record::client::{CallOutcome, ClientCall};
+use record::clock::now;
+use std::sync::Arc;
+
+/// Tokens asked for: the least that every gateway passes on unchanged.
+const TOKENS: u32 = 16;
+
+pub(super) fn check(
+    plan: &Plan,
+    targets: &[Arc<Target>],
+    lanes: &Lanes,
+    vocabulary: &Vocabulary,
+) -> Result<(), LoadError> {
+    let mut failures = Vec::new();
+    for (planned, target) in plan.chains.iter().zip(targets) {
+        let body = Body {
+            model: planned.chain.model.clone(),
+            stream: plan.scenario.workload.stream,
+            max_tokens: TOKENS,
+            ignore_eos: plan.ignore_eos,
+        };
+        let ask = Ask {
+            cell: NO_CELL,
+            seq: 0,
+            task: None,
+            warmup: true,
+            intended: now(),
+            prompt_tokens: TOKENS,
+            body: body.of(&[Message::user(vocabulary.text(TOKENS, plan.seed))], 0),
+            collect: false,
+        };
+        let client = Client::new(target.clone(), lanes.count(), Cut::default());
+        let told = lanes.block_on(async move { client.call(0, ask).await });
+        if let Some(failure) = told.and_then(|t| failure(planned, target, &t.call)) {
+            failures.push(failure);
+        }
+    }
+    if failures.is_empty() {
+        Ok(())
+    } else {
+        Err(LoadError::Preflight(failures))
+    }
+}
+
+fn failure(planned: &PlannedChain, target: &Target, call: &ClientCall) -> Option<PreflightFailure> {
+    if call.outcome == CallOutcome::Complete {
+        return None;
+    }
+    let key = planned
+        .chain
+        .key_env
+        .as_ref()
+        .map_or("`key_env`", |k| k.as_str());
+    let remedy = match (call.status, call.outcome) {
+        (Some(401 | 403), _) => format!("check the key in {key}"),
+        (Some(404), _) => format!("check `model` ({}) and `path_prefix`", planned.chain.model),
+        (Some(400 | 422), _) => "the component refuses the request: see its log; --no-ignore-eos leaves the field out".to_owned(),
+        (Some(500..), _) => "see the log of the component, and of what stands behind it".to_owned(),
+        (_, CallOutcome::Connect) => "start the chain first: taps, component and engine".to_owned(),
+        (_, CallOutcome::Truncated) => "the answer has no proper end: does the component stream, and does the engine send [DONE]?".to_owned(),
+        _ => "see the log of the component".to_owned(),
+    };
+    Some(PreflightFailure {
+        chain: planned.chain.name.clone(),
+        address: target.place(),
+        status: call.status,
+        what: call
+            .fault
+            .clone()
+            .unwrap_or_else(|| call.outcome.name().to_owned()),
+        remedy,
+    })
+}

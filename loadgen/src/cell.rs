@@ -1,0 +1,455 @@
+//! One cell: one chain, driven one way, with the floor probe beside it.
+
+use crate::arrival::Offsets;
+use crate::client::{Ask, Client, Cut};
+use crate::lanes::Lanes;
+use crate::pacer;
+use crate::prompt::{Body, Feed, Message, Recipe, Vocabulary};
+use crate::recorder::Recorder;
+use crate::seed::derive;
+use crate::target::Target;
+use crate::{LoadError, Stop};
+use config::scenario::{Agent, Arrivals, CellLength, Prompts, Scenario};
+use record::clock::{Nanos, now};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Between deciding to begin and the first due instant.
+const RUN_UP: Nanos = 20_000_000;
+/// How long calls in flight may end by themselves once a cell's time is over.
+const DRAIN: Duration = Duration::from_secs(60);
+const NO_END: Nanos = Nanos::MAX;
+
+/// What all cells of a run share.
+pub(crate) struct Stage<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) lanes: &'a Lanes,
+    pub(crate) recorder: &'a Recorder,
+    pub(crate) vocabulary: Arc<Vocabulary>,
+    pub(crate) stop: &'a Stop,
+    pub(crate) seed: u64,
+    pub(crate) run: &'a str,
+    pub(crate) ignore_eos: bool,
+}
+
+/// How a cell is driven.
+#[derive(Debug, Clone)]
+pub(crate) enum Way {
+    Open {
+        rate: f64,
+        arrivals: Arrivals,
+        in_flight: u64,
+    },
+    Closed {
+        concurrency: u32,
+    },
+    Agent(Agent),
+}
+
+/// A cell before it runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Order {
+    pub(crate) id: u32,
+    pub(crate) target: Arc<Target>,
+    pub(crate) model: String,
+    pub(crate) block: u32,
+    pub(crate) way: Way,
+    pub(crate) length: CellLength,
+    pub(crate) warmup: CellLength,
+}
+
+/// What the driver knows of a cell that ran.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Ran {
+    /// Measuring began, after warm-up.
+    pub(crate) from: Nanos,
+    /// The last call was sent or due.
+    pub(crate) to: Nanos,
+    /// Calls that were due, warm-up apart; `None` where time ends a cell and not a schedule.
+    pub(crate) scheduled: Option<u64>,
+    pub(crate) sent: u64,
+}
+
+/// Counts of a cell under way.
+#[derive(Default)]
+struct Counts {
+    sent: AtomicU64,
+    measured: AtomicU64,
+    in_flight: AtomicU64,
+    /// The first measured call was intended; 0 until then.
+    from: AtomicU64,
+}
+
+struct Driver<'a, 'b> {
+    stage: &'a Stage<'b>,
+    order: &'a Order,
+    client: Arc<Client>,
+    cut: Cut,
+    counts: Arc<Counts>,
+}
+
+/// Runs a cell to its end, its calls in flight included. `over` ends it early.
+pub(crate) fn run(stage: &Stage<'_>, order: &Order, over: &AtomicBool) -> Result<Ran, LoadError> {
+    let cut = Cut::default();
+    let client = Arc::new(Client::new(
+        order.target.clone(),
+        stage.lanes.count(),
+        cut.clone(),
+    ));
+    let driver = Driver {
+        stage,
+        order,
+        client,
+        cut,
+        counts: Arc::default(),
+    };
+    let ran = match &order.way {
+        Way::Open {
+            rate,
+            arrivals,
+            in_flight,
+        } => driver.open(*rate, *arrivals, *in_flight, over)?,
+        Way::Closed { concurrency } => driver.closed(*concurrency)?,
+        Way::Agent(agent) => driver.agents(agent)?,
+    };
+    driver.drain();
+    Ok(ran)
+}
+
+impl Driver<'_, '_> {
+    fn recipe(&self) -> Recipe {
+        let (stage, order) = (self.stage, self.order);
+        let workload = &stage.scenario.workload;
+        let place = [order.block.to_le_bytes(), order.id.to_le_bytes()].concat();
+        let salt = derive(
+            stage.seed,
+            &[stage.run.as_bytes(), order.target.chain.as_bytes(), &place],
+        );
+        Recipe {
+            vocabulary: stage.vocabulary.clone(),
+            body: Body {
+                model: order.model.clone(),
+                stream: workload.stream,
+                max_tokens: workload.output_tokens,
+                ignore_eos: stage.ignore_eos,
+            },
+            tokens: workload.input_tokens,
+            salt: (workload.prompts == Prompts::Unique).then_some(salt),
+            sampling: derive(stage.seed, &[&order.block.to_le_bytes()]),
+        }
+    }
+
+    /// Sends one call on its lane.
+    fn send(&self, ask: Ask) {
+        begin(&self.counts, &self.stage.recorder.flight, &ask);
+        let lane = self.stage.lanes.of(ask.seq);
+        let (client, counts, reporter) = (
+            self.client.clone(),
+            self.counts.clone(),
+            self.stage.recorder.reporter(),
+        );
+        let flight = self.stage.recorder.flight.clone();
+        self.stage.lanes.spawn(lane, async move {
+            let told = client.call(lane, ask).await;
+            counts.in_flight.fetch_sub(1, Ordering::AcqRel);
+            flight.in_flight.fetch_sub(1, Ordering::Relaxed);
+            reporter.told(told);
+        });
+    }
+
+    /// Calls at absolute instants. What is late is sent late and shown as lag; what is beyond the
+    /// bound of calls in flight is not sent, and fails the verdict.
+    fn open(
+        &self,
+        rate: f64,
+        arrivals: Arrivals,
+        most: u64,
+        over: &AtomicBool,
+    ) -> Result<Ran, LoadError> {
+        let order = self.order;
+        let feed = Feed::start(self.recipe())?;
+        pacer::sharpen_this_thread();
+        let place = order.block.to_le_bytes();
+        let seed = derive(
+            self.stage.seed,
+            &[order.target.chain.as_bytes(), &place, &rate.to_le_bytes()],
+        );
+        let start = now() + RUN_UP;
+        let (mut warm_until, mut measured, mut last) = (None, 0_u64, start);
+        let mut scheduled = 0_u64;
+        for (index, offset) in (0_u64..).zip(Offsets::new(arrivals, rate, seed)) {
+            let due = start.saturating_add(offset);
+            let warm = within(&order.warmup, index, offset);
+            if !warm && warm_until.is_none() {
+                warm_until = Some(due);
+            }
+            let since = warm_until.map_or(0, |w| due - w);
+            if !warm && !within(&order.length, measured, since) {
+                break;
+            }
+            let Some(ready) = feed.next_blocking() else {
+                break;
+            };
+            let go_on = || !self.stage.stop.requested() && !over.load(Ordering::Relaxed);
+            if !pacer::sleep_while(due, go_on) {
+                break;
+            }
+            scheduled += u64::from(!warm);
+            measured += u64::from(!warm);
+            last = due;
+            if self.counts.in_flight.load(Ordering::Acquire) >= most {
+                continue;
+            }
+            self.send(Ask {
+                cell: order.id,
+                seq: ready.seq,
+                task: None,
+                warmup: warm,
+                intended: due,
+                prompt_tokens: ready.tokens,
+                body: ready.body,
+                collect: false,
+            });
+        }
+        Ok(Ran {
+            scheduled: Some(scheduled),
+            ..self.ran(warm_until, last)
+        })
+    }
+
+    fn ran(&self, from: Option<Nanos>, to: Nanos) -> Ran {
+        Ran {
+            from: from.unwrap_or(to),
+            to,
+            scheduled: None,
+            sent: self.counts.measured.load(Ordering::Acquire),
+        }
+    }
+
+    /// Callers that each wait for their answer before they ask again.
+    fn closed(&self, concurrency: u32) -> Result<Ran, LoadError> {
+        let feed = Feed::start(self.recipe())?;
+        let pace = Arc::new(Pace::begin(self.order));
+        for number in 0..u64::from(concurrency) {
+            let lane = self.stage.lanes.of(number);
+            let (feed, pace, order) = (feed.clone(), pace.clone(), self.order.clone());
+            let (client, counts, cut) =
+                (self.client.clone(), self.counts.clone(), self.cut.clone());
+            let (reporter, flight) = (
+                self.stage.recorder.reporter(),
+                self.stage.recorder.flight.clone(),
+            );
+            counts.in_flight.fetch_add(1, Ordering::AcqRel);
+            self.stage.lanes.spawn(lane, async move {
+                while !cut.is_done()
+                    && let Some(warm) = pace.next()
+                    && let Some(ready) = feed.next().await
+                {
+                    let ask = Ask {
+                        cell: order.id,
+                        seq: ready.seq,
+                        task: None,
+                        warmup: warm,
+                        intended: now(),
+                        prompt_tokens: ready.tokens,
+                        body: ready.body,
+                        collect: false,
+                    };
+                    begin(&counts, &flight, &ask);
+                    let told = client.call(lane, ask).await;
+                    counts.in_flight.fetch_sub(1, Ordering::AcqRel);
+                    flight.in_flight.fetch_sub(1, Ordering::Relaxed);
+                    reporter.told(told);
+                }
+                counts.in_flight.fetch_sub(1, Ordering::AcqRel);
+            });
+        }
+        self.wait_for_workers(&pace);
+        let from = self.counts.from.load(Ordering::Acquire);
+        Ok(self.ran((from > 0).then_some(from), now()))
+    }
+
+    /// Waits until every worker has ended, or the run is to stop.
+    fn wait_for_workers(&self, pace: &Pace) {
+        while self.counts.in_flight.load(Ordering::Acquire) > 0 {
+            if self.stage.stop.requested() {
+                self.cut.now();
+                return;
+            }
+            // The last calls of a cell may take as long as a drain.
+            if pace.over() && pace.overdue() > DRAIN {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Tasks of several turns: each asks with the whole conversation so far.
+    fn agents(&self, agent: &Agent) -> Result<Ran, LoadError> {
+        let recipe = self.recipe();
+        recipe.check()?;
+        let tasks = Arc::new(AtomicU64::new(0));
+        let from = now();
+        for number in 0..u64::from(agent.concurrency) {
+            let lane = self.stage.lanes.of(number);
+            let (recipe, tasks, order, agent) = (
+                recipe.clone(),
+                tasks.clone(),
+                self.order.clone(),
+                agent.clone(),
+            );
+            let (client, counts, cut) =
+                (self.client.clone(), self.counts.clone(), self.cut.clone());
+            let (reporter, flight) = (
+                self.stage.recorder.reporter(),
+                self.stage.recorder.flight.clone(),
+            );
+            counts.in_flight.fetch_add(1, Ordering::AcqRel);
+            self.stage.lanes.spawn(lane, async move {
+                loop {
+                    let task = tasks.fetch_add(1, Ordering::AcqRel);
+                    if task >= u64::from(agent.tasks) {
+                        break;
+                    }
+                    let mut said: Vec<(String, String)> = Vec::new();
+                    for turn in 0..agent.turns {
+                        if cut.is_done() {
+                            break;
+                        }
+                        let seq = task * u64::from(agent.turns) + u64::from(turn);
+                        let asked = recipe.text(seq);
+                        let mut messages: Vec<Message<'_>> = Vec::new();
+                        for (question, answer) in &said {
+                            messages.push(Message::user(question.as_str()));
+                            messages.push(Message::assistant(answer.as_str()));
+                        }
+                        messages.push(Message::user(asked.as_str()));
+                        let ask = Ask {
+                            cell: order.id,
+                            seq,
+                            task: Some((
+                                u32::try_from(task).unwrap_or(u32::MAX),
+                                u16::try_from(turn).unwrap_or(u16::MAX),
+                            )),
+                            warmup: false,
+                            intended: now(),
+                            prompt_tokens: recipe.tokens,
+                            body: recipe.body.of(&messages, recipe.sampling(seq)),
+                            collect: true,
+                        };
+                        begin(&counts, &flight, &ask);
+                        let told = client.call(lane, ask).await;
+                        counts.in_flight.fetch_sub(1, Ordering::AcqRel);
+                        flight.in_flight.fetch_sub(1, Ordering::Relaxed);
+                        said.push((asked, told.text.clone()));
+                        reporter.told(told);
+                    }
+                }
+                counts.in_flight.fetch_sub(1, Ordering::AcqRel);
+            });
+        }
+        while self.counts.in_flight.load(Ordering::Acquire) > 0 {
+            if self.stage.stop.requested() {
+                self.cut.now();
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let mut ran = self.ran(Some(from), now());
+        ran.scheduled = Some(u64::from(agent.tasks) * u64::from(agent.turns));
+        Ok(ran)
+    }
+
+    /// Waits for calls in flight, then cuts what is left: those are censored.
+    fn drain(&self) {
+        let until = now().saturating_add(u64::try_from(DRAIN.as_nanos()).unwrap_or(NO_END));
+        while self.counts.in_flight.load(Ordering::Acquire) > 0 {
+            if now() >= until || self.stage.stop.requested() {
+                self.cut.now();
+                // A cut call ends at once; a little patience lets it be recorded.
+                std::thread::sleep(Duration::from_millis(50));
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}
+
+fn begin(counts: &Counts, flight: &crate::recorder::Flight, ask: &Ask) {
+    counts.sent.fetch_add(1, Ordering::AcqRel);
+    counts.in_flight.fetch_add(1, Ordering::AcqRel);
+    flight.sent.fetch_add(1, Ordering::Relaxed);
+    flight.in_flight.fetch_add(1, Ordering::Relaxed);
+    if !ask.warmup {
+        counts.measured.fetch_add(1, Ordering::AcqRel);
+        // Only the first measured call sets it: the others find it set.
+        let _ = counts
+            .from
+            .compare_exchange(0, ask.intended, Ordering::AcqRel, Ordering::Acquire);
+    }
+}
+
+/// Whether call `index`, `since` nanoseconds after the beginning, is still within `length`.
+fn within(length: &CellLength, index: u64, since: Nanos) -> bool {
+    let in_time = length.duration.is_none_or(|d| since < d.nanos());
+    let in_count = length.calls.is_none_or(|n| index < n);
+    let given = length.duration.is_some() || length.calls.is_some();
+    given && in_time && in_count
+}
+
+/// Who decides whether a closed loop goes on: warm-up first, then the cell's own length.
+struct Pace {
+    warmup: CellLength,
+    length: CellLength,
+    started: AtomicU64,
+    measured: AtomicU64,
+    began: Nanos,
+    measuring: AtomicU64,
+    ended: AtomicU64,
+}
+
+impl Pace {
+    fn begin(order: &Order) -> Self {
+        Self {
+            warmup: order.warmup.clone(),
+            length: order.length.clone(),
+            started: AtomicU64::new(0),
+            measured: AtomicU64::new(0),
+            began: now(),
+            measuring: AtomicU64::new(0),
+            ended: AtomicU64::new(0),
+        }
+    }
+
+    /// May one more call start, and is it warm-up?
+    fn next(&self) -> Option<bool> {
+        let at = now();
+        let index = self.started.fetch_add(1, Ordering::AcqRel);
+        if within(&self.warmup, index, at - self.began) {
+            return Some(true);
+        }
+        let _ = self
+            .measuring
+            .compare_exchange(0, at, Ordering::AcqRel, Ordering::Acquire);
+        let since = at.saturating_sub(self.measuring.load(Ordering::Acquire));
+        if within(
+            &self.length,
+            self.measured.fetch_add(1, Ordering::AcqRel),
+            since,
+        ) {
+            return Some(false);
+        }
+        let _ = self
+            .ended
+            .compare_exchange(0, at, Ordering::AcqRel, Ordering::Acquire);
+        None
+    }
+
+    fn over(&self) -> bool {
+        self.ended.load(Ordering::Acquire) > 0
+    }
+
+    fn overdue(&self) -> Duration {
+        Duration::from_nanos(now().saturating_sub(self.ended.load(Ordering::Acquire)))
+    }
+}

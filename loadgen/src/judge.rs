@@ -1,0 +1,288 @@
+//! The verdict of a run: every limit of its scenario, held against what was measured.
+
+use crate::recorder::quantile;
+use config::scenario::VerdictLimits;
+use record::client::ClientCall;
+use record::manifest::{Calibration, Cell, Drive, TapHealth};
+use record::pairing::Call;
+use record::verdict::{Check, Verdict};
+use std::collections::HashSet;
+
+/// What a run came to, as far as the verdict needs it.
+pub(crate) struct Evidence<'a> {
+    pub(crate) limits: &'a VerdictLimits,
+    pub(crate) cells: &'a [Cell],
+    pub(crate) calls: &'a [ClientCall],
+    pub(crate) paired: &'a [Call],
+    pub(crate) taps: &'a [TapHealth],
+    pub(crate) calibration: Option<&'a Calibration>,
+    /// Chains with an outer and an inner tap.
+    pub(crate) legged: &'a HashSet<String>,
+    /// CPUs that the generator may use.
+    pub(crate) cpus: u32,
+    /// Calls that the schedule asked for and that were not sent.
+    pub(crate) stopped: bool,
+}
+
+pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
+    let mut checks = vec![
+        schedule_lag(e),
+        lag_share(e),
+        sent(e),
+        generator_cpu(e),
+        tap_cpu(e),
+        lateness(e),
+        pairing(e),
+    ];
+    checks.extend([lost(e), floor(e), clock_steps(e), came_to_its_end(e)]);
+    Verdict { checks }
+}
+
+/// Cells that count: not the steps of a capacity search, which overload on purpose, and nothing
+/// beyond capacity, where the schedule itself is not what is measured.
+fn headline<'a>(e: &'a Evidence<'_>) -> impl Iterator<Item = &'a Cell> {
+    e.cells
+        .iter()
+        .filter(|c| !matches!(c.drive, Drive::Capacity { .. }) && c.saturated != Some(true))
+}
+
+fn of_cells<'a>(e: &'a Evidence<'_>, pick: impl Fn(&Cell) -> bool) -> Vec<&'a ClientCall> {
+    let ids: HashSet<u32> = headline(e).filter(|c| pick(c)).map(|c| c.id).collect();
+    e.calls
+        .iter()
+        .filter(|c| !c.warmup && ids.contains(&c.cell))
+        .collect()
+}
+
+fn lag_p99(e: &Evidence<'_>) -> Option<u64> {
+    let mut lags: Vec<u64> = of_cells(e, |c| matches!(c.drive, Drive::Open { .. }))
+        .iter()
+        .map(|c| c.lag())
+        .collect();
+    quantile(&mut lags, 0.99)
+}
+
+fn schedule_lag(e: &Evidence<'_>) -> Check {
+    let limit = e.limits.schedule_lag_p99.nanos() as f64 / 1e6;
+    let measured = lag_p99(e).map(|ns| ns as f64 / 1e6);
+    Check::at_most(
+        "schedule-lag-p99",
+        "ms",
+        limit,
+        measured,
+        "open-loop calls, taken up against due".to_owned(),
+    )
+}
+
+fn lag_share(e: &Evidence<'_>) -> Check {
+    let mut ttft: Vec<u64> = of_cells(e, |c| matches!(c.drive, Drive::Open { .. }))
+        .iter()
+        .filter_map(|c| c.ttft())
+        .collect();
+    let measured = lag_p99(e)
+        .zip(quantile(&mut ttft, 0.5))
+        .map(|(lag, ttft)| lag as f64 / ttft.max(1) as f64);
+    Check::at_most(
+        "schedule-lag-share-of-ttft",
+        "of TTFT p50",
+        e.limits.schedule_lag_share_of_ttft,
+        measured,
+        String::new(),
+    )
+}
+
+fn sent(e: &Evidence<'_>) -> Check {
+    let scheduled: u64 = headline(e).filter_map(|c| c.scheduled).sum();
+    let sent: u64 = headline(e)
+        .filter(|c| c.scheduled.is_some())
+        .map(|c| c.sent)
+        .sum();
+    let measured = (scheduled > 0).then(|| sent as f64 / scheduled as f64);
+    Check::at_least(
+        "sent-share",
+        "of scheduled",
+        e.limits.sent_share_min,
+        measured,
+        format!("{sent} of {scheduled}"),
+    )
+}
+
+/// The largest share of `cpus` that `pick` used in any cell that lasted long enough to tell.
+fn largest_share(
+    e: &Evidence<'_>,
+    cpus: u32,
+    pick: fn(&Cell) -> Option<f64>,
+) -> Option<(f64, String)> {
+    let share = |c: &Cell| {
+        let seconds = c.to.saturating_sub(c.from) as f64 / 1e9;
+        let used = pick(c).filter(|_| seconds > 0.2 && cpus > 0)?;
+        Some((
+            used / seconds / f64::from(cpus),
+            format!("cell {} ({})", c.id, c.chain),
+        ))
+    };
+    headline(e)
+        .filter_map(share)
+        .max_by(|a, b| a.0.total_cmp(&b.0))
+}
+
+fn generator_cpu(e: &Evidence<'_>) -> Check {
+    let found = largest_share(e, e.cpus, |c| c.generator_cpu);
+    let (measured, detail) = found
+        .map_or((None, "its CPU was not counted".to_owned()), |(s, d)| {
+            (Some(s), d)
+        });
+    Check::at_most(
+        "generator-cpu",
+        "of its CPUs",
+        e.limits.generator_cpu_max,
+        measured,
+        detail,
+    )
+}
+
+fn tap_cpu(e: &Evidence<'_>) -> Check {
+    let cpus = e.taps.iter().map(|t| t.cpus).max().unwrap_or(0);
+    let found = largest_share(e, cpus, |c| c.tap_cpu);
+    let unknown = "name the tap's process: --tap DIR:PID".to_owned();
+    let (measured, detail) = found.map_or((None, unknown), |(s, d)| (Some(s), d));
+    Check::at_most(
+        "tap-cpu",
+        "of its CPUs",
+        e.limits.tap_cpu_max,
+        measured,
+        detail,
+    )
+}
+
+fn lateness(e: &Evidence<'_>) -> Check {
+    let late = e
+        .taps
+        .iter()
+        .filter_map(|t| t.lateness)
+        .map(|(_, p99, _)| p99)
+        .reduce(f64::max);
+    let ids: HashSet<u32> = headline(e)
+        .filter(|c| e.legged.contains(&c.chain))
+        .map(|c| c.id)
+        .collect();
+    let added = |c: &&Call| {
+        let (cell, _) = ClientCall::parse_key(c.outer.keys.client.as_deref()?)?;
+        ids.contains(&cell)
+            .then(|| c.legs()?.added_ttft)
+            .flatten()
+            .map(|s| s.value.unsigned_abs())
+    };
+    let gateways = e
+        .paired
+        .iter()
+        .filter(|c| &*c.outer.chain != "loop" && &*c.outer.chain != "relay");
+    let mut legs: Vec<u64> = gateways.filter_map(|c| added(&c)).collect();
+    let measured = late
+        .zip(quantile(&mut legs, 0.99))
+        .map(|(late, leg)| late / leg.max(1) as f64);
+    let limit = e.limits.lateness_share_of_leg_p99;
+    Check::at_most(
+        "tap-lateness-p99",
+        "of added TTFT p99",
+        limit,
+        measured,
+        "how late the tap's threads wake".to_owned(),
+    )
+}
+
+fn pairing(e: &Evidence<'_>) -> Check {
+    let ids: HashSet<u32> = headline(e).map(|c| c.id).collect();
+    let counted = |c: &&Call| {
+        let cell = c
+            .outer
+            .keys
+            .client
+            .as_deref()
+            .and_then(ClientCall::parse_key)
+            .map(|(cell, _)| cell);
+        cell.is_some_and(|id| ids.contains(&id))
+            && e.legged.contains(&*c.outer.chain)
+            && c.pairable()
+    };
+    let all: Vec<&Call> = e.paired.iter().filter(counted).collect();
+    let paired = all.iter().filter(|c| c.paired()).count();
+    let lost: u64 = e.taps.iter().map(|t| t.lost).sum();
+    let total = all.len() as f64 + lost as f64;
+    let measured = (total > 0.0).then(|| paired as f64 / total);
+    Check::at_least(
+        "pairing",
+        "of calls",
+        e.limits.pairing_share_min,
+        measured,
+        format!("{paired} of {total:.0}"),
+    )
+}
+
+fn lost(e: &Evidence<'_>) -> Check {
+    let lost: u64 = e.taps.iter().map(|t| t.lost).sum();
+    let measured = (!e.taps.is_empty()).then_some(lost as f64);
+    Check::at_most(
+        "records-lost",
+        "records",
+        e.limits.records_lost_max as f64,
+        measured,
+        String::new(),
+    )
+}
+
+fn floor(e: &Evidence<'_>) -> Check {
+    let floors: HashSet<u32> = e.cells.iter().filter_map(|c| c.floor_cell).collect();
+    let mut request: Vec<u64> = e
+        .paired
+        .iter()
+        .filter(|c| {
+            c.outer
+                .keys
+                .client
+                .as_deref()
+                .and_then(ClientCall::parse_key)
+                .is_some_and(|(cell, _)| floors.contains(&cell))
+        })
+        .filter_map(|c| Some(c.legs()?.request?.value.unsigned_abs()))
+        .collect();
+    let measured = quantile(&mut request, 0.5).map(|ns| ns as f64);
+    let range = e.calibration.and_then(|c| c.floor_range);
+    let (outside, detail) = match (measured, range) {
+        (Some(floor), Some((low, high))) => {
+            let factor = if floor > high { floor / high } else if floor < low { low / floor.max(1.0) } else { 1.0 };
+            (Some(factor), format!("floor {:.1} µs, calibrated {:.1} … {:.1} µs", floor / 1e3, low / 1e3, high / 1e3))
+        }
+        (_, None) => (None, "no calibration of this machine: `hopscope calibrate --out FILE`, then --calibration FILE".to_owned()),
+        (None, _) => (None, "no floor probe ran: the scenario's `floor_probe`".to_owned()),
+    };
+    Check::at_most(
+        "floor",
+        "times its range",
+        e.limits.floor_factor_max,
+        outside,
+        detail,
+    )
+}
+
+fn clock_steps(e: &Evidence<'_>) -> Check {
+    let steps: u64 = e.taps.iter().map(|t| t.clock_steps).sum();
+    let measured = (!e.taps.is_empty()).then_some(steps as f64);
+    Check::at_most(
+        "clock-steps",
+        "steps",
+        e.limits.clock_steps_max as f64,
+        measured,
+        String::new(),
+    )
+}
+
+fn came_to_its_end(e: &Evidence<'_>) -> Check {
+    Check::at_most(
+        "stopped-early",
+        "times",
+        0.0,
+        Some(f64::from(u8::from(e.stopped))),
+        String::new(),
+    )
+}

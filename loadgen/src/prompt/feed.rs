@@ -1,0 +1,108 @@
+//! Bodies built ahead of their call, on a thread of their own.
+//!
+//! A long prompt takes longer to build than a token may be late: no thread that reads streams or
+//! keeps the schedule may do it.
+
+use super::{Body, Message, Vocabulary};
+use crate::LoadError;
+use crate::seed::derive;
+use bytes::Bytes;
+use std::sync::Arc;
+use tokio::sync::{Mutex, mpsc};
+
+/// Bodies that wait for their call, at the most.
+const AHEAD: usize = 256;
+
+/// A body, ready to be sent.
+#[derive(Debug, Clone)]
+pub(crate) struct Prepared {
+    pub(crate) seq: u64,
+    pub(crate) tokens: u32,
+    pub(crate) body: Bytes,
+}
+
+/// What a cell's prompts are made of.
+#[derive(Clone)]
+pub(crate) struct Recipe {
+    pub(crate) vocabulary: Arc<Vocabulary>,
+    pub(crate) body: Body,
+    pub(crate) tokens: u32,
+    /// Of the text: differs between arms, blocks and cells. `None`: the same prompt each time.
+    pub(crate) salt: Option<u64>,
+    /// Of the engine's sampling: equal for the same call number of every arm of a block.
+    pub(crate) sampling: u64,
+}
+
+impl Recipe {
+    /// The text of call `seq`.
+    pub(crate) fn text(&self, seq: u64) -> String {
+        let seed = self
+            .salt
+            .map_or(0, |salt| derive(salt, &[&seq.to_le_bytes()]));
+        self.vocabulary.text(self.tokens, seed)
+    }
+
+    /// The sampling seed of call `seq`.
+    pub(crate) fn sampling(&self, seq: u64) -> u64 {
+        derive(self.sampling, &[&seq.to_le_bytes()])
+    }
+
+    fn prepare(&self, seq: u64) -> Prepared {
+        let text = self.text(seq);
+        Prepared {
+            seq,
+            tokens: self.tokens,
+            body: self.body.of(&[Message::user(text)], self.sampling(seq)),
+        }
+    }
+
+    /// Counts a prompt again. Exact by construction, and checked all the same.
+    pub(crate) fn check(&self) -> Result<(), LoadError> {
+        let counted = self.vocabulary.count(&self.text(0));
+        if counted == self.tokens.max(1) {
+            return Ok(());
+        }
+        Err(LoadError::Tokenizer {
+            name: self.vocabulary.name(),
+            what: format!("a prompt of {} tokens counts {counted}", self.tokens),
+        })
+    }
+}
+
+/// The takers' end. Numbers go out in order, each once.
+pub(crate) struct Feed {
+    bodies: Mutex<mpsc::Receiver<Prepared>>,
+}
+
+impl Feed {
+    /// Starts the thread that builds; it ends when the feed is dropped.
+    pub(crate) fn start(recipe: Recipe) -> Result<Arc<Self>, LoadError> {
+        recipe.check()?;
+        let (sender, bodies) = mpsc::channel(AHEAD);
+        std::thread::Builder::new()
+            .name("prompts".to_owned())
+            .spawn(move || {
+                let mut seq = 0;
+                while sender.blocking_send(recipe.prepare(seq)).is_ok() {
+                    seq += 1;
+                }
+            })
+            .map_err(|source| LoadError::Start {
+                what: "the thread that builds prompts",
+                source,
+            })?;
+        Ok(Arc::new(Self {
+            bodies: Mutex::new(bodies),
+        }))
+    }
+
+    /// The next body; `None` only where the building thread died.
+    pub(crate) async fn next(&self) -> Option<Prepared> {
+        self.bodies.lock().await.recv().await
+    }
+
+    /// The same, for a thread outside a runtime.
+    pub(crate) fn next_blocking(&self) -> Option<Prepared> {
+        self.bodies.blocking_lock().blocking_recv()
+    }
+}

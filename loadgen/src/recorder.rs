@@ -1,0 +1,331 @@
+//! Takes every call as it ends: rows on disk, a line of the series each second, histograms, and
+//! the progress that a person sees. A thread of its own, so that no stream waits for a disk.
+
+use crate::client::Told;
+use crate::progress::{Phase, Progress, Update};
+use crate::{LoadError, Stop};
+use hdrhistogram::Histogram;
+use record::client::{CallOutcome, ClientCall};
+use record::clock;
+use record::histogram;
+use record::rundir::{RunDir, RunDirError, SegmentWriter};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// Size of a segment of calls.
+const SEGMENT: u64 = 64 << 20;
+const SECOND: Duration = Duration::from_secs(1);
+
+/// What the run is at, told by whoever drives.
+#[derive(Debug, Clone)]
+pub(crate) struct Current {
+    pub(crate) phase: Phase,
+    pub(crate) chain: String,
+    pub(crate) cell: String,
+    pub(crate) asked: f64,
+    pub(crate) done: u32,
+    pub(crate) total: u32,
+}
+
+/// Counted by the callers, read by the recorder.
+#[derive(Debug, Default)]
+pub(crate) struct Flight {
+    pub(crate) sent: AtomicU64,
+    pub(crate) in_flight: AtomicU64,
+}
+
+enum Event {
+    Told(Box<Told>),
+    /// Hand back the calls of the cell.
+    Cell(u32, Sender<Vec<ClientCall>>),
+    End,
+}
+
+/// The callers' end.
+pub(crate) struct Recorder {
+    sender: Sender<Event>,
+    thread: Option<JoinHandle<Result<(), RunDirError>>>,
+    pub(crate) flight: Arc<Flight>,
+    current: Arc<Mutex<Current>>,
+}
+
+/// Sends one finished call.
+#[derive(Clone)]
+pub(crate) struct Reporter(Sender<Event>);
+
+impl Reporter {
+    pub(crate) fn told(&self, told: Told) {
+        // The recorder outlives every call of a run; where it failed, the run ends with its error.
+        let _ = self.0.send(Event::Told(Box::new(told)));
+    }
+}
+
+impl Recorder {
+    pub(crate) fn start(
+        run: &RunDir,
+        progress: Arc<dyn Progress>,
+        stop: Stop,
+    ) -> Result<Self, LoadError> {
+        let segments = SegmentWriter::create(&run.calls(), "calls", SEGMENT)?;
+        let file = |path: std::path::PathBuf| {
+            File::create(&path).map_err(|source| LoadError::File { path, source })
+        };
+        let (sender, receiver) = channel();
+        let flight = Arc::new(Flight::default());
+        let current = Arc::new(Mutex::new(Current {
+            phase: Phase::Preflight,
+            chain: String::new(),
+            cell: String::new(),
+            asked: 0.0,
+            done: 0,
+            total: 0,
+        }));
+        let mut worker = Worker {
+            segments,
+            series: BufWriter::new(file(run.series())?),
+            log: file(run.histograms())?,
+            histograms: BTreeMap::new(),
+            calls: BTreeMap::new(),
+            second: Second::default(),
+            errors: 0,
+            began: Instant::now(),
+            flight: flight.clone(),
+            current: current.clone(),
+            progress,
+            stop,
+        };
+        let thread = std::thread::Builder::new()
+            .name("recorder".to_owned())
+            .spawn(move || worker.run(&receiver))
+            .map_err(|source| LoadError::Start {
+                what: "the recorder's thread",
+                source,
+            })?;
+        Ok(Self {
+            sender,
+            thread: Some(thread),
+            flight,
+            current,
+        })
+    }
+
+    pub(crate) fn reporter(&self) -> Reporter {
+        Reporter(self.sender.clone())
+    }
+
+    /// Says what the run is at.
+    pub(crate) fn at(&self, change: impl FnOnce(&mut Current)) {
+        change(&mut self.current.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// The calls of a cell that has ended; the recorder lets go of them.
+    pub(crate) fn cell(&self, id: u32) -> Vec<ClientCall> {
+        let (sender, receiver) = channel();
+        let asked = self.sender.send(Event::Cell(id, sender)).is_ok();
+        asked
+            .then(|| receiver.recv().ok())
+            .flatten()
+            .unwrap_or_default()
+    }
+
+    /// Writes down what is left.
+    pub(crate) fn end(mut self) -> Result<(), LoadError> {
+        let _ = self.sender.send(Event::End);
+        match self.thread.take().map(JoinHandle::join) {
+            Some(Ok(result)) => Ok(result?),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// One second of the series. Durations are nanoseconds; absent where nothing ended.
+#[derive(Debug, Default, Serialize)]
+struct Line {
+    at_ns: u64,
+    chain: String,
+    cell: String,
+    asked: f64,
+    sent: u64,
+    done: u64,
+    failed: u64,
+    in_flight: u64,
+    ttft_p50_ns: Option<u64>,
+    ttft_p99_ns: Option<u64>,
+    lag_p99_ns: Option<u64>,
+}
+
+#[derive(Default)]
+struct Second {
+    done: u64,
+    failed: u64,
+    ttft: Vec<u64>,
+    lag: Vec<u64>,
+    sent_before: u64,
+}
+
+struct Worker {
+    segments: SegmentWriter<ClientCall>,
+    series: BufWriter<File>,
+    log: File,
+    histograms: BTreeMap<(u32, &'static str), Histogram<u64>>,
+    calls: BTreeMap<u32, Vec<ClientCall>>,
+    second: Second,
+    errors: u64,
+    began: Instant,
+    flight: Arc<Flight>,
+    current: Arc<Mutex<Current>>,
+    progress: Arc<dyn Progress>,
+    stop: Stop,
+}
+
+impl Worker {
+    fn run(&mut self, receiver: &Receiver<Event>) -> Result<(), RunDirError> {
+        let mut next = Instant::now() + SECOND;
+        let mut result = Ok(());
+        loop {
+            match receiver.recv_timeout(next.saturating_duration_since(Instant::now())) {
+                Ok(Event::Told(told)) => {
+                    if let Err(error) = self.take(*told) {
+                        // What was measured is kept; the run ends, since the rest would be lost.
+                        self.stop.request();
+                        result = Err(error);
+                    }
+                }
+                Ok(Event::Cell(id, sender)) => {
+                    let _ = sender.send(self.calls.remove(&id).unwrap_or_default());
+                }
+                Ok(Event::End) | Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if Instant::now() >= next {
+                next += SECOND;
+                self.tick();
+                self.segments.sync()?;
+            }
+        }
+        self.tick();
+        self.segments.sync()?;
+        self.write_histograms();
+        result
+    }
+
+    fn take(&mut self, told: Told) -> Result<(), RunDirError> {
+        let call = told.call;
+        self.segments.append(&call)?;
+        let complete = call.outcome == CallOutcome::Complete;
+        self.second.done += u64::from(complete);
+        self.second.failed += u64::from(!complete);
+        self.errors += u64::from(!complete);
+        self.second.lag.push(call.lag());
+        self.second.ttft.extend(call.ttft());
+        if !call.warmup {
+            let durations = [
+                ("ttft", call.ttft()),
+                ("e2e", call.e2e()),
+                ("lag", Some(call.lag())),
+            ];
+            for (name, value) in durations {
+                self.add(call.cell, name, value);
+            }
+            for gap in told.gaps {
+                self.add(call.cell, "chunk-gap", Some(gap));
+            }
+        }
+        self.calls.entry(call.cell).or_default().push(call);
+        Ok(())
+    }
+
+    fn add(&mut self, cell: u32, name: &'static str, value: Option<u64>) {
+        if let Some(value) = value {
+            let histogram = self
+                .histograms
+                .entry((cell, name))
+                .or_insert_with(histogram::durations);
+            histogram::add(histogram, value);
+        }
+    }
+
+    fn tick(&mut self) {
+        let current = self
+            .current
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone();
+        let mut second = std::mem::take(&mut self.second);
+        let sent = self.flight.sent.load(Ordering::Relaxed);
+        let in_flight = self.flight.in_flight.load(Ordering::Relaxed);
+        let line = Line {
+            at_ns: clock::now(),
+            chain: current.chain.clone(),
+            cell: current.cell.clone(),
+            asked: current.asked,
+            sent: sent - second.sent_before,
+            done: second.done,
+            failed: second.failed,
+            in_flight,
+            ttft_p50_ns: quantile(&mut second.ttft, 0.5),
+            ttft_p99_ns: quantile(&mut second.ttft, 0.99),
+            lag_p99_ns: quantile(&mut second.lag, 0.99),
+        };
+        self.second.sent_before = sent;
+        let written = serde_json::to_writer(&mut self.series, &line).map_err(std::io::Error::from);
+        if let Err(error) = written
+            .and_then(|()| self.series.write_all(b"\n"))
+            .and_then(|()| self.series.flush())
+        {
+            tracing::warn!(%error, "cannot write the series");
+        }
+        let left = (current.done > 0 && current.total > current.done).then(|| {
+            self.began
+                .elapsed()
+                .mul_f64(f64::from(current.total - current.done) / f64::from(current.done))
+        });
+        self.progress.update(&Update {
+            phase: current.phase,
+            chain: current.chain,
+            cell: current.cell,
+            asked: current.asked,
+            achieved: second.done as f64,
+            in_flight,
+            ttft_p50: line.ttft_p50_ns,
+            ttft_p99: line.ttft_p99_ns,
+            errors: self.errors,
+            lag_p99: line.lag_p99_ns,
+            done: current.done,
+            total: current.total,
+            left,
+            note: None,
+        });
+    }
+
+    fn write_histograms(&mut self) {
+        let names: Vec<String> = self
+            .histograms
+            .keys()
+            .map(|(cell, name)| format!("cell{cell}.{name}"))
+            .collect();
+        let entries = names
+            .iter()
+            .zip(self.histograms.values())
+            .map(|(n, h)| (n.as_str(), Duration::ZERO, Duration::ZERO, h));
+        if let Err(error) = histogram::write_log(&mut self.log, entries) {
+            tracing::warn!(%error, "cannot write the histogram log");
+        }
+    }
+}
+
+/// The order statistic at `q`; `None` of none.
+pub(crate) fn quantile(values: &mut [u64], q: f64) -> Option<u64> {
+    values.sort_unstable();
+    let rank = (q * values.len() as f64).ceil() as usize;
+    values
+        .get(rank.max(1).min(values.len().max(1)) - 1)
+        .copied()
+}

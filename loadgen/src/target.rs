@@ -1,0 +1,99 @@
+//! A chain as the client sees it: where to send, and with which headers.
+
+use crate::{LoadError, PlannedChain};
+use config::Chain;
+use config::scenario::Timeouts;
+use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use std::net::{SocketAddr, ToSocketAddrs as _};
+
+/// The load generator's name of a request, for the first tap only.
+pub(crate) const REQUEST_HEADER: HeaderName = HeaderName::from_static("x-hopscope-request");
+
+/// Everything that a call needs to know of its chain.
+#[derive(Debug, Clone)]
+pub(crate) struct Target {
+    pub(crate) chain: String,
+    /// Resolved once: a name server's delay is no part of a call.
+    pub(crate) address: SocketAddr,
+    pub(crate) uri: Uri,
+    pub(crate) headers: HeaderMap,
+    /// A tap is first to read the request: it takes the request's name off again.
+    pub(crate) tapped: bool,
+    pub(crate) overhead_header: Option<HeaderName>,
+    pub(crate) timeouts: Timeouts,
+}
+
+impl Target {
+    /// Resolves the chain's address and builds its headers.
+    pub(crate) fn of(planned: &PlannedChain, timeouts: &Timeouts) -> Result<Self, LoadError> {
+        let chain = &planned.chain;
+        let wrong = |what: String| LoadError::Plan(format!("chain {}: {what}", chain.name));
+        let place = chain.entry.authority();
+        let address = (place.host(), place.port())
+            .to_socket_addrs()
+            .ok()
+            .and_then(|mut all| all.next())
+            .ok_or_else(|| {
+                wrong(format!(
+                    "`entry` {place} does not resolve; correct it, or the name server"
+                ))
+            })?;
+        let path = chain.path("/chat/completions");
+        let uri = path.parse().map_err(|error| {
+            wrong(format!(
+                "path {path} is not usable ({error}); correct `path_prefix`"
+            ))
+        })?;
+        let overhead = chain
+            .gateway
+            .as_ref()
+            .and_then(|g| g.overhead_header.as_ref());
+        Ok(Self {
+            chain: chain.name.clone(),
+            address,
+            uri,
+            headers: headers(chain).map_err(wrong)?,
+            tapped: !chain.taps.is_empty(),
+            overhead_header: overhead.and_then(|name| HeaderName::try_from(name.as_str()).ok()),
+            timeouts: timeouts.clone(),
+        })
+    }
+
+    /// The address, as messages name it.
+    pub(crate) fn place(&self) -> String {
+        format!("http://{}{}", self.address, self.uri)
+    }
+}
+
+fn headers(chain: &Chain) -> Result<HeaderMap, String> {
+    let mut all = HeaderMap::new();
+    let host = HeaderValue::try_from(chain.entry.authority().to_string())
+        .map_err(|_| "`entry` cannot be sent as Host; correct it".to_owned())?;
+    all.insert(HOST, host);
+    all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let agent = concat!("hopscope/", env!("CARGO_PKG_VERSION"));
+    all.insert(USER_AGENT, HeaderValue::from_static(agent));
+    for (name, value) in &chain.request_headers {
+        let wrong = || {
+            format!(
+                "request header {} cannot be sent; correct its value",
+                name.as_str()
+            )
+        };
+        let name = HeaderName::try_from(name.as_str()).map_err(|_| wrong())?;
+        all.insert(name, HeaderValue::try_from(value).map_err(|_| wrong())?);
+    }
+    if let Some(variable) = &chain.key_env {
+        let variable = variable.as_str();
+        let key = std::env::var(variable).map_err(|_| {
+            format!("`key_env` names {variable}, which is not set; export it before the run")
+        })?;
+        let mut bearer = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| {
+            format!("the key in {variable} holds characters that no header may; correct it")
+        })?;
+        bearer.set_sensitive(true);
+        all.insert(AUTHORIZATION, bearer);
+    }
+    Ok(all)
+}
