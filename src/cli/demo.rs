@@ -6,14 +6,23 @@ use config::ChainKind;
 use hopscope::spawn::Children;
 use hopscope::{standin, truth};
 use loadgen::{Plan, PlannedChain, PlannedTap};
+use record::client::ClientCall;
+use record::exchange::Position;
+use record::manifest::Drive;
 use record::pairing::{Call, Pairer};
 use record::rundir::RunDir;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The demonstration's file.
-    #[arg(long, short, value_name = "FILE", default_value = "config/demo/demo.yaml")]
+    #[arg(
+        long,
+        short,
+        value_name = "FILE",
+        default_value = "config/demo/demo.yaml"
+    )]
     config: PathBuf,
     /// Where the results go, in place of the file's `output`. What an earlier demonstration left there is removed.
     #[arg(long, short, value_name = "DIR")]
@@ -38,9 +47,11 @@ impl Place {
                 "{}: exists and is not of an earlier demonstration; name another --out",
                 root.display()
             );
-            std::fs::remove_dir_all(&root).with_context(|| format!("{}: cannot be removed", root.display()))?;
+            std::fs::remove_dir_all(&root)
+                .with_context(|| format!("{}: cannot be removed", root.display()))?;
         }
-        std::fs::create_dir_all(&root).with_context(|| format!("{}: cannot be made", root.display()))?;
+        std::fs::create_dir_all(&root)
+            .with_context(|| format!("{}: cannot be made", root.display()))?;
         std::fs::write(root.join(MARK), "")?;
         Ok(Self { root })
     }
@@ -58,7 +69,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
     let set = config::demo(&args.config)
         .context("the demonstration runs from the repository's root, or with --config FILE")?;
     let place = Place::fresh(args.out.clone().unwrap_or_else(|| set.demo.output.clone()))?;
-    say(args, "calibrating the instrument (simulated gateway with known delays)");
+    say(
+        args,
+        "calibrating the instrument (simulated gateway with known delays)",
+    );
     let calibrated = calibrate::measure(&set.calibration, &place.at("calibration"), args.quiet)?;
     let mut children = Children::new(&place.at("logs"))?;
     let pids = start(&set, &place, &mut children)?;
@@ -68,10 +82,17 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
     children.check()?;
     children.stop_all();
     let page = place.at("report.html");
-    report::write(&[run.root().to_owned()], &page, Some(&place.at("report.md")), Some(&place.at("report.json")))?;
+    report::write(
+        &[run.root().to_owned()],
+        &page,
+        Some(&place.at("report.md")),
+        Some(&place.at("report.json")),
+    )?;
     print_truth(&set, &place, &run)?;
     load::verdict(&run)?;
-    println!("\nEverything above is simulated: it shows that the instrument works, and nothing about any product.");
+    println!(
+        "\nEverything above is simulated: it shows that the instrument works, and nothing about any product."
+    );
     println!("page: {}", std::path::absolute(&page)?.display());
     Ok(Done::Well)
 }
@@ -91,16 +112,34 @@ struct Pids {
 fn start(set: &config::DemoSet, place: &Place, children: &mut Children) -> anyhow::Result<Pids> {
     let demo = &set.demo;
     let listen = demo.engine.listen.get();
-    let engine = children.start("engine", &standin::engine(&demo.engine.script, listen, &place.truth("engine")))?;
+    let engine = children.start(
+        "engine",
+        &standin::engine(&demo.engine.script, listen, &place.truth("engine")),
+    )?;
     children.wait_for(listen)?;
     let relay = demo.relay.listen.get();
-    children.start("relay", &standin::relay(relay, &demo.relay.upstream.to_string(), &place.truth("relay")))?;
+    children.start(
+        "relay",
+        &standin::relay(
+            relay,
+            &demo.relay.upstream.to_string(),
+            &place.truth("relay"),
+        ),
+    )?;
     children.wait_for(relay)?;
     let mut gateways = Vec::new();
     for gateway in &demo.gateways {
         let listen = gateway.listen.get();
-        let line = standin::gateway(&gateway.script, listen, &gateway.upstream.to_string(), &place.truth(&gateway.chain));
-        gateways.push((gateway.chain.clone(), children.start(&gateway.chain, &line)?));
+        let line = standin::gateway(
+            &gateway.script,
+            listen,
+            &gateway.upstream.to_string(),
+            &place.truth(&gateway.chain),
+        );
+        gateways.push((
+            gateway.chain.clone(),
+            children.start(&gateway.chain, &line)?,
+        ));
         children.wait_for(listen)?;
     }
     let text = |path: &Path| path.to_string_lossy().into_owned();
@@ -117,7 +156,11 @@ fn start(set: &config::DemoSet, place: &Place, children: &mut Children) -> anyho
             children.wait_for(point.listen.get())?;
         }
     }
-    Ok(Pids { engine, tap, gateways })
+    Ok(Pids {
+        engine,
+        tap,
+        gateways,
+    })
 }
 
 fn plan(
@@ -127,15 +170,28 @@ fn plan(
     calibration: record::manifest::Calibration,
 ) -> anyhow::Result<Plan> {
     let text = std::fs::read_to_string(set.scenario.path())?;
-    let mut plan = Plan::new("demo", &place.at("run"), config::Scenario::clone(&set.scenario), text);
+    let mut plan = Plan::new(
+        "demo",
+        &place.at("run"),
+        config::Scenario::clone(&set.scenario),
+        text,
+    );
     for chain in set.chains() {
         let mut planned = PlannedChain::from_file(chain)?;
         let stand_in = set.demo.gateways.iter().find(|g| g.chain == chain.name);
         planned.injected = stand_in.map(|g| standin::injected(&g.script));
-        planned.pids = pids.gateways.iter().filter(|(name, _)| *name == chain.name).map(|(_, pid)| *pid).collect();
+        planned.pids = pids
+            .gateways
+            .iter()
+            .filter(|(name, _)| *name == chain.name)
+            .map(|(_, pid)| *pid)
+            .collect();
         plan.chains.push(planned);
     }
-    plan.taps = vec![PlannedTap { records: place.at("records"), pid: Some(pids.tap) }];
+    plan.taps = vec![PlannedTap {
+        records: place.at("records"),
+        pid: Some(pids.tap),
+    }];
     plan.engine_pids = vec![pids.engine];
     plan.calibration = Some(calibration);
     Ok(plan)
@@ -143,26 +199,64 @@ fn plan(
 
 /// The injected truth beside what was measured.
 fn print_truth(set: &config::DemoSet, place: &Place, run: &RunDir) -> anyhow::Result<()> {
+    // Beyond capacity a call waits before the stand-in's first stamp: that is its queue.
+    let cells = run.manifest()?.cells;
+    let counted: HashSet<u32> = cells
+        .iter()
+        .filter(|c| c.saturated != Some(true) && !matches!(c.drive, Drive::Capacity { .. }))
+        .map(|c| c.id)
+        .collect();
     let (exchanges, _) = run.read_exchanges()?;
     let mut pairer = Pairer::default();
     for exchange in exchanges {
-        pairer.offer(exchange);
+        let cell = exchange
+            .keys
+            .client
+            .as_deref()
+            .and_then(ClientCall::parse_key)
+            .map(|(cell, _)| cell);
+        // Only an outer exchange is named; its inner ones come along by the call id.
+        if exchange.position != Position::Outer || cell.is_some_and(|id| counted.contains(&id)) {
+            pairer.offer(exchange);
+        }
     }
     let calls = pairer.finish();
-    println!("\nTruth (the stand-in's own stamps) beside what the taps measured, medians in µs, simulated:");
-    println!("{:<12} {:<12} {:>8} {:>12} {:>12} {:>12}", "chain", "leg", "calls", "true", "measured", "difference");
+    println!(
+        "\nTruth (the stand-in's own stamps) beside what the taps measured, below capacity, medians in µs, simulated:"
+    );
+    println!(
+        "{:<12} {:<12} {:>8} {:>12} {:>12} {:>12}",
+        "chain", "leg", "calls", "true", "measured", "difference"
+    );
     let gateways = set.demo.gateways.iter().map(|g| g.chain.as_str());
-    let tapped = set.tap.chains.iter().filter(|c| c.kind == ChainKind::Gateway);
+    let tapped = set
+        .tap
+        .chains
+        .iter()
+        .filter(|c| c.kind == ChainKind::Gateway);
     let tapped: Vec<&str> = tapped.map(|c| c.name.as_str()).collect();
     for name in gateways.filter(|name| tapped.contains(name)) {
         let truths = sim::truth::read(&place.truth(name))?;
-        let those: Vec<Call> = calls.iter().filter(|c| &*c.outer.chain == name).cloned().collect();
+        let those: Vec<Call> = calls
+            .iter()
+            .filter(|c| &*c.outer.chain == name)
+            .cloned()
+            .collect();
         for row in truth::compare(&those, &truths) {
             let micros = |ns: f64| format!("{:.1}", ns / 1e3);
-            let (found, measured, apart) = (micros(row.truth), micros(row.measured), micros(row.residual));
-            println!("{name:<12} {:<12} {:>8} {found:>12} {measured:>12} {apart:>12}", row.leg, row.samples);
+            let (found, measured, apart) = (
+                micros(row.truth),
+                micros(row.measured),
+                micros(row.residual),
+            );
+            println!(
+                "{name:<12} {:<12} {:>8} {found:>12} {measured:>12} {apart:>12}",
+                row.leg, row.samples
+            );
         }
     }
-    println!("The difference is two loopback hops and a wake-up: the floor, printed beside each leg in the report.");
+    println!(
+        "The difference is two loopback hops and a wake-up: the floor, printed beside each leg in the report."
+    );
     Ok(())
 }

@@ -60,14 +60,21 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
 pub(super) fn measure(plan: Plan, quiet: bool) -> anyhow::Result<RunDir> {
     let stop = Stop::default();
     let asked = stop.clone();
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()?;
     runtime.spawn(async move {
         if tokio::signal::ctrl_c().await.is_ok() {
             eprintln!("hopscope: stopping; what was measured is kept");
             asked.request();
         }
     });
-    let progress: Arc<dyn Progress> = if quiet { Arc::new(Silent) } else { Arc::new(Terminal::new(Style::detect())) };
+    let progress: Arc<dyn Progress> = if quiet {
+        Arc::new(Silent)
+    } else {
+        Arc::new(Terminal::new(Style::detect()))
+    };
     Ok(loadgen::run(&plan, progress, &stop)?)
 }
 
@@ -80,15 +87,27 @@ pub(super) fn verdict(run: &RunDir) -> anyhow::Result<Done> {
         return Ok(Done::Badly);
     };
     for check in verdict.broken() {
-        let measured = check.measured.map_or_else(|| "not measured".to_owned(), |m| format!("{m:.4} {}", check.unit));
-        let bound = if check.at_least { "at least" } else { "at most" };
-        println!("INVALID {}: {measured}, must be {bound} {} {}; {}", check.name, check.limit, check.unit, check.detail);
+        let measured = check.measured.map_or_else(
+            || "not measured".to_owned(),
+            |m| format!("{m:.4} {}", check.unit),
+        );
+        let bound = if check.at_least {
+            "at least"
+        } else {
+            "at most"
+        };
+        println!(
+            "INVALID {}: {measured}, must be {bound} {} {}; {}",
+            check.name, check.limit, check.unit, check.detail
+        );
     }
     if verdict.valid() {
         println!("{path}: valid: all {} checks hold", verdict.checks.len());
         return Ok(Done::Well);
     }
-    println!("{path}: the run is not shown to be valid; `hopscope report {path}` shows what was measured");
+    println!(
+        "{path}: the run is not shown to be valid; `hopscope report {path}` shows what was measured"
+    );
     Ok(Done::Badly)
 }
 
@@ -97,7 +116,9 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
     let chains = config::chains(&args.chain)?;
     let text = read(&args.scenario)?;
     let name = args.name.clone().unwrap_or_else(|| {
-        args.out.file_name().map_or_else(|| "run".to_owned(), |n| n.to_string_lossy().into_owned())
+        args.out
+            .file_name()
+            .map_or_else(|| "run".to_owned(), |n| n.to_string_lossy().into_owned())
     });
     let mut plan = Plan::new(&name, &args.out, scenario.into_inner(), text);
     for chain in &chains {
@@ -109,9 +130,18 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
             .and_then(|(chain, pid)| Some((chain, pid.parse().ok()?)))
             .with_context(|| format!("--gateway-pid {pair}: write CHAIN=PID"))?;
         let planned = plan.chains.iter_mut().find(|c| c.chain.name == chain);
-        planned.with_context(|| format!("--gateway-pid {pair}: no chain of this run is called {chain}"))?.pids.push(pid);
+        planned
+            .with_context(|| {
+                format!("--gateway-pid {pair}: no chain of this run is called {chain}")
+            })?
+            .pids
+            .push(pid);
     }
-    plan.taps = args.taps.iter().map(|text| tap(text)).collect::<anyhow::Result<_>>()?;
+    plan.taps = args
+        .taps
+        .iter()
+        .map(|text| tap(text))
+        .collect::<anyhow::Result<_>>()?;
     plan.calibration = args.calibration.as_deref().map(calibration).transpose()?;
     plan.engine_pids.clone_from(&args.engine_pid);
     plan.seed = args.seed.unwrap_or(plan.seed);
@@ -122,9 +152,13 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
 
 fn tap(text: &str) -> anyhow::Result<PlannedTap> {
     let (dir, pid) = match text.rsplit_once(':') {
-        Some((dir, pid)) if pid.bytes().all(|b| b.is_ascii_digit()) && !pid.is_empty() => {
-            (dir, Some(pid.parse().with_context(|| format!("--tap {text}: the process id is out of range"))?))
-        }
+        Some((dir, pid)) if pid.bytes().all(|b| b.is_ascii_digit()) && !pid.is_empty() => (
+            dir,
+            Some(
+                pid.parse()
+                    .with_context(|| format!("--tap {text}: the process id is out of range"))?,
+            ),
+        ),
         _ => (text, None),
     };
     let records = PathBuf::from(dir);
@@ -138,8 +172,12 @@ fn tap(text: &str) -> anyhow::Result<PlannedTap> {
 /// Reads what `hopscope calibrate --out` wrote.
 pub(super) fn calibration(path: &Path) -> anyhow::Result<Calibration> {
     let text = read(path)?;
-    serde_json::from_str(&text)
-        .with_context(|| format!("{}: not a calibration; `hopscope calibrate --out FILE` makes one", path.display()))
+    serde_json::from_str(&text).with_context(|| {
+        format!(
+            "{}: not a calibration; `hopscope calibrate --out FILE` makes one",
+            path.display()
+        )
+    })
 }
 
 fn read(path: &Path) -> anyhow::Result<String> {

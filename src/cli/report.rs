@@ -21,15 +21,32 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
-    let first = args.runs.first().map(PathBuf::as_path).unwrap_or(Path::new("."));
-    let page = args.out.clone().unwrap_or_else(|| first.join("report.html"));
-    write(&args.runs, &page, args.markdown.as_deref(), args.json.as_deref())?;
+    let first = args
+        .runs
+        .first()
+        .map(PathBuf::as_path)
+        .unwrap_or(Path::new("."));
+    let page = args
+        .out
+        .clone()
+        .unwrap_or_else(|| first.join("report.html"));
+    write(
+        &args.runs,
+        &page,
+        args.markdown.as_deref(),
+        args.json.as_deref(),
+    )?;
     println!("{}", page.display());
     Ok(Done::Well)
 }
 
 /// Builds the report of `runs` and writes its forms.
-pub(super) fn write(runs: &[PathBuf], page: &Path, markdown: Option<&Path>, json: Option<&Path>) -> anyhow::Result<()> {
+pub(super) fn write(
+    runs: &[PathBuf],
+    page: &Path,
+    markdown: Option<&Path>,
+    json: Option<&Path>,
+) -> anyhow::Result<()> {
     let report = ::report::build(runs)?;
     put(page, &::report::render::html(&report))?;
     if let Some(path) = markdown {

@@ -58,7 +58,6 @@ pub(crate) struct TapContext {
     pub(crate) cache_header: Option<HeaderEvidence>,
     pub(crate) traceparent: Traceparent,
     pub(crate) kernel_stamps: bool,
-    pub(crate) http2: bool,
     pub(crate) meter: MeterHandle,
     pub(crate) ids: Arc<Ids>,
 }

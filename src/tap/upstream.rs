@@ -83,16 +83,11 @@ impl Upstream {
 
     /// Stamp class of the upstream side.
     pub(crate) fn class(&self) -> StampClass {
-        match (self.settings.http2, &self.settings.tls) {
-            (true, _) => StampClass::H2,
-            (false, Some(_)) => StampClass::Tls,
-            (false, None) => StampClass::Socket,
+        if self.settings.tls.is_some() {
+            StampClass::Tls
+        } else {
+            StampClass::Socket
         }
-    }
-
-    /// Speaks HTTP/2.
-    pub(crate) fn http2(&self) -> bool {
-        self.settings.http2
     }
 
     /// The `Host` to send in place of the client's.
@@ -165,10 +160,6 @@ impl Upstream {
         let verify = tls.is_none_or(|t| t.verify);
         peer.options.verify_cert = verify;
         peer.options.verify_hostname = verify;
-        if self.settings.http2 {
-            peer.options.set_http_version(2, 2);
-            peer.options.max_h2_streams = 128;
-        }
         peer
     }
 
