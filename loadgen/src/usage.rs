@@ -49,7 +49,7 @@ impl Component {
                     );
                 }
                 ProcessMatch::CommandMatch(text) => {
-                    found.extend(all.keys().copied().filter(|p| command(*p).contains(text)))
+                    found.extend(all.keys().copied().filter(|p| command(*p).contains(text)));
                 }
                 ProcessMatch::Cgroup(path) => {
                     let list = Path::new("/sys/fs/cgroup").join(path).join("cgroup.procs");

@@ -52,12 +52,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
-    let run = measure(plan(args)?, args.quiet)?;
+    let run = measure(&plan(args)?, args.quiet)?;
     verdict(&run)
 }
 
 /// Runs `plan`; Ctrl-C ends it early and keeps what was measured.
-pub(super) fn measure(plan: Plan, quiet: bool) -> anyhow::Result<RunDir> {
+pub(super) fn measure(plan: &Plan, quiet: bool) -> anyhow::Result<RunDir> {
     let stop = Stop::default();
     let asked = stop.clone();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -75,7 +75,7 @@ pub(super) fn measure(plan: Plan, quiet: bool) -> anyhow::Result<RunDir> {
     } else {
         Arc::new(Terminal::new(Style::detect()))
     };
-    Ok(loadgen::run(&plan, progress, &stop)?)
+    Ok(loadgen::run(plan, progress, &stop)?)
 }
 
 /// Prints the verdict of a run.

@@ -144,13 +144,13 @@ impl Worker {
             let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
             let forget = now.saturating_sub(nanos(self.options.wait));
             let calls = self.pairer.settle(now.saturating_sub(nanos(GRACE)), forget);
-            self.hand_out(calls);
+            self.hand_out(&calls);
             if self.synced.elapsed() >= SYNC {
                 self.sync();
             }
         }
         let calls = self.pairer.finish();
-        self.hand_out(calls);
+        self.hand_out(&calls);
         self.sync();
     }
 
@@ -173,8 +173,8 @@ impl Worker {
         }
     }
 
-    fn hand_out(&mut self, calls: Vec<Call>) {
-        for call in &calls {
+    fn hand_out(&mut self, calls: &[Call]) {
+        for call in calls {
             let legs = call.legs();
             self.metrics.call(call, legs.as_ref());
             self.feed.send(|| LiveCall::paired(call, legs.as_ref()));

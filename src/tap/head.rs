@@ -180,8 +180,7 @@ impl Frame<'_> {
         ];
         const NEVER: [&str; 4] = ["content-length", "transfer-encoding", "host", "te"];
         let is = |other: &&str| name.eq_ignore_ascii_case(other);
-        ALWAYS.iter().any(|n| is(n))
-            || (!NEVER.iter().any(|n| is(n)) && self.named.iter().any(|n| is(n)))
+        ALWAYS.iter().any(&is) || (!NEVER.iter().any(&is) && self.named.iter().any(is))
     }
 }
 
@@ -311,7 +310,7 @@ impl RequestHead {
         for (name, value) in &self.fields {
             match host {
                 Some(host) if name.eq_ignore_ascii_case("host") => {
-                    field(out, name, host.as_bytes())
+                    field(out, name, host.as_bytes());
                 }
                 _ => field(out, name, value),
             }

@@ -170,7 +170,7 @@ impl TapServer {
         let (shutdown, watch) = watch::channel(false);
         let mut threads = Vec::new();
         for number in 0..options.threads.max(1) {
-            let services = services(&bound, &options, meter.handle(), (&ids, resolver.as_ref()))?;
+            let services = services(&bound, &options, &meter.handle(), (&ids, resolver.as_ref()))?;
             threads.push(serve_on_thread(number, services, watch.clone())?);
         }
         Ok(Self {
@@ -297,7 +297,7 @@ type TapService = (Service<App>, ListenFds);
 fn services(
     bound: &[Bound],
     options: &ProcessOptions,
-    meter: MeterHandle,
+    meter: &MeterHandle,
     (ids, resolver): (&Arc<Ids>, Option<&Arc<TokioResolver>>),
 ) -> Result<Vec<TapService>, TapError> {
     let mut services = Vec::new();

@@ -39,13 +39,14 @@ pub(crate) struct Upstream {
 pub(crate) struct Connectors(HashMap<Option<String>, Arc<TransportConnector>>);
 
 impl Connectors {
-    fn with(&mut self, ca: Option<String>) -> Arc<TransportConnector> {
+    fn with(&mut self, ca: Option<&str>) -> Arc<TransportConnector> {
         let make = || {
             let mut options = ConnectorOptions::new(POOL);
-            options.ca_file.clone_from(&ca);
+            options.ca_file = ca.map(str::to_owned);
             Arc::new(TransportConnector::new(Some(options)))
         };
-        self.0.entry(ca.clone()).or_insert_with(make).clone()
+        let key = ca.map(str::to_owned);
+        self.0.entry(key).or_insert_with(make).clone()
     }
 }
 
@@ -71,7 +72,7 @@ impl Upstream {
             .tls
             .as_ref()
             .and_then(|tls| Some(tls.ca.as_ref()?.to_string_lossy().into_owned()));
-        let connector = connectors.with(ca);
+        let connector = connectors.with(ca.as_deref());
         Self {
             settings,
             resolver,

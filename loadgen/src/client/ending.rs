@@ -75,7 +75,7 @@ mod tests {
             departure: None,
         };
         decoder.feed(body.as_bytes(), &mut |framed| {
-            stream.observe(&framed, &passage)
+            stream.observe(&framed, &passage);
         });
         decoder.finish(&mut |framed| stream.observe(&framed, &passage));
         judge(status, &stream, &decoder)

@@ -10,13 +10,15 @@ fn int(value: u64) -> Option<i64> {
     i64::try_from(value).ok()
 }
 
+type Instant = (&'static str, fn(&ClientCall) -> Option<u64>);
+
 /// Writes `calls.parquet`.
 ///
 /// # Errors
 /// The file cannot be written.
 pub fn write_calls(run: &RunDir, calls: &[ClientCall]) -> Result<(), RunDirError> {
     let mut t = Table::default();
-    let instants: [(&'static str, fn(&ClientCall) -> Option<u64>); 9] = [
+    let instants: [Instant; 9] = [
         ("intended_ns", |c| Some(c.intended)),
         ("started_ns", |c| Some(c.started)),
         ("sent_ns", |c| c.sent),

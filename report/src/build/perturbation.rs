@@ -13,6 +13,9 @@ const UNTAPPED: &str = "-untapped";
 /// Prompt lengths that differ by more are not the same work.
 const SAME_WORK: f64 = 0.01;
 
+/// E2E of one block: tapped, untapped.
+type Pair = (Vec<f64>, Vec<f64>);
+
 pub(super) fn all(run: &Gathered, groups: &[Vec<&Cell>], arms: &[Arm]) -> Vec<Perturbation> {
     let mut found = Vec::new();
     for (cells, arm) in groups.iter().zip(arms).filter(|(_, a)| a.kind == "gateway") {
@@ -49,7 +52,7 @@ fn one(
         ));
         return result;
     }
-    let pairs: Vec<(Vec<f64>, Vec<f64>)> = cells
+    let pairs: Vec<Pair> = cells
         .iter()
         .filter_map(|cell| {
             let twin = untapped.iter().find(|c| c.block == cell.block)?;
@@ -57,8 +60,8 @@ fn one(
         })
         .filter(|(a, b)| !a.is_empty() && !b.is_empty())
         .collect();
-    let difference = |sample: &[&(Vec<f64>, Vec<f64>)]| {
-        let pooled = |pick: fn(&(Vec<f64>, Vec<f64>)) -> &Vec<f64>| {
+    let difference = |sample: &[&Pair]| {
+        let pooled = |pick: fn(&Pair) -> &Vec<f64>| {
             let mut all: Vec<f64> = sample
                 .iter()
                 .flat_map(|p| pick(p).iter().copied())
