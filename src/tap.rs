@@ -1,7 +1,7 @@
 //! The proxy: one listening socket a hop, and the relay behind it.
 //!
-//! The way of a token: [`relay`] reads it from the upstream (stamp), writes it to the client
-//! (stamps), then hands the bytes to [`live`], which decodes them into the exchange's timeline.
+//! The way of a token: `relay` reads it from the upstream (stamp), writes it to the client
+//! (stamps), then hands the bytes to `live`, which decodes them into the exchange's timeline.
 
 mod connection;
 mod context;

@@ -42,7 +42,7 @@ pub struct TextMark {
     /// The track's rolling hash at `end`, folded to 32 bits: two taps agree on the text up to a
     /// common position unless a hash collides (2⁻³² a position).
     pub hash: u32,
-    /// Index into [`Timeline::reads`].
+    /// Index of its read, for [`Timeline::passage`].
     pub read: u32,
 }
 

@@ -1,6 +1,6 @@
 //! Run directories in; one self-contained page, Markdown and JSON out.
 //!
-//! [`build`] reads the runs, pairs their exchanges offline, groups calls by chain and way of
+//! [`build()`] reads the runs, pairs their exchanges offline, groups calls by chain and way of
 //! driving, and computes every figure into a [`Report`]; [`render`] only shows it.
 
 mod bootstrap;

@@ -15,6 +15,7 @@ impl Campaign<'_> {
         self.stage.recorder.at(|c| c.phase = Phase::Gather);
         std::thread::sleep(taps::SETTLE);
         let (exchanges, healths) = taps::gather(self.run, &self.plan.taps, self.began)?;
+        self.mark_queues();
         write_calls(self.run, &self.calls)?;
         write_exchanges(self.run, &exchanges)?;
         let mut pairer = Pairer::default();
