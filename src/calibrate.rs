@@ -10,21 +10,29 @@
 //! Everything here is simulated, and says only how well hopscope measures.
 
 mod analysis;
+mod bounds;
 mod client;
 mod print;
+mod remarks;
 mod rig;
+mod samples;
 mod stats;
 
+pub use analysis::FLOOR_MARGIN;
 pub use print::print;
 
-use analysis::{Cell, Kind, Samples};
+use analysis::Checks;
 use anyhow::Context as _;
 use config::Calibration as Settings;
 use record::manifest::Calibration;
 use rig::Rig;
+use samples::{Cell, Kind};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Cells of the floor, for each number of streams in each block.
+const FLOORS: usize = 3;
 
 /// What a calibration found, and what of it is beyond its bounds.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,72 +57,61 @@ pub fn run(
 ) -> anyhow::Result<Outcome> {
     let mut rig = Rig::start(settings, work)?;
     let mut cells: Vec<Cell> = Vec::new();
-    say("warming connections");
-    rig.warm(settings, &mut cells)?;
-    for load in &settings.host_load {
-        let busy = Busy::at(*load);
+    let next = |cells: &[Cell]| u32::try_from(cells.len()).context("too many cells");
+    for &load in &settings.host_load {
+        let busy = Busy::at(load);
         for block in 0..settings.blocks {
+            let percent = load * 100.0;
+            let of = settings.blocks;
             say(&format!(
-                "block {} of {} at {:.0} % host load",
-                block + 1,
-                settings.blocks,
-                load * 100.0
+                "block {} of {of} at {percent:.0} % host load",
+                block + 1
             ));
-            for plan in order(settings, block) {
+            for cell in order(settings, load, block) {
                 anyhow::ensure!(!stop.load(Ordering::Relaxed), "stopped");
-                let id = u32::try_from(cells.len()).context("too many cells")?;
-                rig.drive(settings, id, &plan)?;
-                cells.push(Cell {
-                    block,
-                    load: *load,
-                    streams: plan.streams,
-                    kind: plan.kind,
-                });
+                rig.drive(settings, next(&cells)?, &cell)?;
+                cells.push(cell);
             }
         }
         drop(busy);
     }
     say("a thousand tokens, and a slow client");
-    let long = rig.drive_long(&mut cells)?;
-    let slow = if settings.slow_client {
-        Some(rig.drive_slow(&mut cells)?)
-    } else {
-        None
-    };
-    let samples: Samples = rig.collect(&cells)?;
-    Ok(analysis::outcome(settings, &samples, (long, slow)))
-}
-
-/// One cell before it runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Plan {
-    streams: u32,
-    kind: Kind,
-}
-
-/// Cells of the floor, for each number of streams in each block.
-const FLOORS: usize = 3;
-
-/// The cells of a block in the random order of its seed.
-fn order(settings: &Settings, block: u32) -> Vec<Plan> {
-    let mut plans = Vec::new();
-    for &streams in &settings.streams {
-        for &mode in &settings.modes {
-            let delays = 0..settings.delays.len();
-            plans.extend(delays.map(|delay| Plan {
-                streams,
-                kind: Kind::Gateway { mode, delay },
-            }));
-        }
-        plans.extend(
-            [Plan {
-                streams,
-                kind: Kind::Floor,
-            }; FLOORS],
-        );
+    let long = next(&cells)?;
+    rig.drive_long(settings, long)?;
+    cells.push(CHECK);
+    let slow = settings.slow_client.then(|| next(&cells)).transpose()?;
+    if let Some(cell) = slow {
+        rig.drive_slow(settings, cell)?;
+        cells.push(CHECK);
     }
-    stats::shuffle(&mut plans, settings.seed.wrapping_add(u64::from(block)));
-    plans
+    let samples = rig.collect(&cells)?;
+    Ok(analysis::outcome(settings, &samples, Checks { long, slow }))
+}
+
+const CHECK: Cell = Cell {
+    block: 0,
+    load: 0.0,
+    streams: 1,
+    kind: Kind::Check,
+};
+
+/// The cells of a block in the random order of its seed, the floor among them.
+fn order(settings: &Settings, load: f64, block: u32) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for &streams in &settings.streams {
+        let gateways = settings.modes.iter().flat_map(|&mode| {
+            (0..settings.delays.len()).map(move |delay| Kind::Gateway { mode, delay })
+        });
+        let kinds = gateways.chain([Kind::Floor; FLOORS]);
+        cells.extend(kinds.map(|kind| Cell {
+            block,
+            load,
+            streams,
+            kind,
+        }));
+    }
+    stats::shuffle(&mut cells, settings.seed.wrapping_add(u64::from(block)));
+    cells
 }
 
 /// Threads that keep every CPU busy for a share of the time, until dropped.

@@ -15,4 +15,6 @@ pub mod spawn;
 pub mod standin;
 pub mod tap;
 pub mod telemetry;
+#[cfg(test)]
+mod testbed;
 pub mod truth;

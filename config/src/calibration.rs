@@ -39,6 +39,11 @@ pub struct Calibration {
     pub calls_min: u32,
     /// The script of the engine stand-in.
     pub engine: EngineScript,
+    /// The most tokens a second over all streams. Where the engine's gap would give more, the gap is
+    /// widened: beyond what the host can carry, a series would measure its queue and no instrument.
+    #[serde(default = "default_token_rate_max")]
+    #[schemars(range(min = 1, max = 10_000_000))]
+    pub token_rate_max: u32,
     /// The host's load from elsewhere while it is measured, one series each: 0 is idle, 0.8 keeps
     /// four fifths of every CPU busy.
     #[serde(default = "default_host_load")]
@@ -77,6 +82,10 @@ pub struct Bounds {
 
 fn default_merge() -> u32 {
     4
+}
+
+fn default_token_rate_max() -> u32 {
+    5_000
 }
 
 fn default_calls_min() -> u32 {

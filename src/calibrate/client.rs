@@ -1,5 +1,6 @@
 //! What drives a calibration: calls at once over raw sockets. It only drives; taps measure.
 
+use super::samples::PROBE;
 use anyhow::Context as _;
 use record::client::ClientCall;
 use std::net::SocketAddr;
@@ -15,100 +16,114 @@ const PATIENCE: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Ask {
     pub(super) tokens: u32,
-    /// The engine's gap and its tokens a chunk, where they are not its script's.
-    pub(super) pace: Option<(u64, u64)>,
+    /// Microseconds between chunks, and tokens of one.
+    pub(super) pace: (u64, u64),
+    /// Answers side by side in one stream.
+    pub(super) choices: u32,
 }
 
 impl Ask {
+    /// The call that opens one of `streams` streams: so long that all of them overlap.
+    fn first(streams: u32) -> Self {
+        Self {
+            tokens: 1 + streams / 20,
+            pace: (16_000, 1),
+            choices: 1,
+        }
+    }
+
     fn body(self, salt: &str) -> String {
-        let sim = match self.pace {
-            Some((gap, chunk)) => {
-                format!(r#","sim":{{"gap_us":{gap},"tokens_per_chunk":{chunk}}}"#)
-            }
-            None => String::new(),
-        };
+        let (gap, chunk) = self.pace;
         format!(
-            r#"{{"model":"m","stream":true,"stream_options":{{"include_usage":true}},"max_tokens":{},"messages":[{{"role":"user","content":"calibrate {salt}"}}]{sim}}}"#,
-            self.tokens
+            r#"{{"model":"m","stream":true,"stream_options":{{"include_usage":true}},"n":{},"max_tokens":{},"messages":[{{"role":"user","content":"calibrate {salt}"}}],"sim":{{"gap_us":{gap},"tokens_per_chunk":{chunk}}}}}"#,
+            self.choices, self.tokens
         )
     }
 }
 
-/// One stream: `calls` calls in sequence on one connection, numbered from `first`.
-pub(super) async fn stream(
-    entry: SocketAddr,
-    ask: Ask,
-    cell: u32,
-    first: u64,
-    calls: u32,
-) -> anyhow::Result<()> {
-    let mut socket = connect(entry).await?;
-    for n in 0..u64::from(calls) {
-        call(&mut socket, ask, &ClientCall::key_of(cell, first + n), None).await?;
+/// A client connection whose way through the chain is open.
+pub(super) struct Stream(TcpStream);
+
+impl Stream {
+    /// Connects, as one of `streams`, and makes a call without a name, which is in no figure: it
+    /// opens the connections further in, so that the calls after it find them used.
+    pub(super) async fn open(entry: SocketAddr, streams: u32) -> anyhow::Result<Self> {
+        let mut socket = TcpStream::connect(entry)
+            .await
+            .with_context(|| format!("{entry}: the tap does not answer"))?;
+        socket.set_nodelay(true)?;
+        call(&mut socket, Ask::first(streams), None, None).await?;
+        Ok(Self(socket))
     }
-    Ok(())
+
+    /// `calls` calls of `cell`, one after the other, numbered from `first`.
+    pub(super) async fn run(
+        mut self,
+        ask: Ask,
+        cell: u32,
+        first: u64,
+        calls: u32,
+    ) -> anyhow::Result<()> {
+        for n in first..first + u64::from(calls) {
+            let key = ClientCall::key_of(cell, n);
+            call(&mut self.0, ask, Some(&key), None).await?;
+        }
+        Ok(())
+    }
 }
 
-/// A connection on which one call follows another, over all cells.
+/// A stream on which one call follows another, over all cells.
 pub(super) struct Probe {
-    socket: TcpStream,
+    stream: Stream,
     next: u64,
 }
 
 impl Probe {
-    /// Connects. Its calls are numbered from far above those of any stream.
-    pub(super) async fn connect(entry: SocketAddr) -> anyhow::Result<Self> {
+    /// Opens its stream.
+    pub(super) async fn open(entry: SocketAddr) -> anyhow::Result<Self> {
         Ok(Self {
-            socket: connect(entry).await?,
-            next: 1 << 32,
+            stream: Stream::open(entry, 1).await?,
+            next: PROBE,
         })
     }
 
     /// One call, named as of `cell`.
     pub(super) async fn call(&mut self, ask: Ask, cell: u32) -> anyhow::Result<()> {
         self.next += 1;
-        call(
-            &mut self.socket,
-            ask,
-            &ClientCall::key_of(cell, self.next),
-            None,
-        )
-        .await
+        let key = ClientCall::key_of(cell, self.next);
+        call(&mut self.stream.0, ask, Some(&key), None).await
     }
 }
 
-/// One call whose client reads `rate` bytes a second for `held`, then everything at once.
+/// One call of `cell` whose client reads `rate` bytes a second for `held`, then everything at once.
 pub(super) async fn slow(
     entry: SocketAddr,
     ask: Ask,
-    key: &str,
+    cell: u32,
     rate: u32,
     held: Duration,
 ) -> anyhow::Result<()> {
+    // Opens the way further in; the slow call then finds it in the tap's pool.
+    drop(Stream::open(entry, 1).await?);
     let socket = TcpSocket::new_v4()?;
     // A small window, so that what is not read stays with the tap and not in this kernel's buffers.
     socket.set_recv_buffer_size(16 * 1024)?;
     let mut socket = socket.connect(entry).await?;
-    call(&mut socket, ask, key, Some((rate, Instant::now() + held))).await
-}
-
-async fn connect(entry: SocketAddr) -> anyhow::Result<TcpStream> {
-    let socket = TcpStream::connect(entry)
-        .await
-        .with_context(|| format!("{entry}: the tap does not answer"))?;
-    socket.set_nodelay(true)?;
-    Ok(socket)
+    let key = ClientCall::key_of(cell, 0);
+    let pace = Some((rate, Instant::now() + held));
+    call(&mut socket, ask, Some(&key), pace).await
 }
 
 async fn call(
     socket: &mut TcpStream,
     ask: Ask,
-    key: &str,
+    key: Option<&str>,
     pace: Option<(u32, Instant)>,
 ) -> anyhow::Result<()> {
-    let body = ask.body(key);
+    let body = ask.body(key.unwrap_or("first"));
+    let name = key.map_or_else(String::new, |key| format!("x-hopscope-request: {key}\r\n"));
     let head = format!(
-        "POST /v1/chat/completions HTTP/1.1\r\nhost: calibrate\r\ncontent-type: application/json\r\nx-hopscope-request: {key}\r\ncontent-length: {}\r\n\r\n",
+        "POST /v1/chat/completions HTTP/1.1\r\nhost: calibrate\r\ncontent-type: application/json\r\n{name}content-length: {}\r\n\r\n",
         body.len()
     );
     socket.write_all((head + &body).as_bytes()).await?;

@@ -1,18 +1,15 @@
 //! The processes of a calibration: an engine, a gateway for each mode and delay, a relay, one tap
 //! process around all of them. They share a machine with the client, not a thread.
 
-use super::Plan;
-use super::analysis::{Cell as Ran, Kind, Samples};
-use super::client::{Ask, Probe, slow, stream};
+use super::client::{Ask, Probe, Stream, slow};
+use super::samples::{Account, Cell, Kind, Samples};
 use crate::spawn::Children;
 use crate::standin;
 use anyhow::Context as _;
 use config::Calibration as Settings;
 use config::standin::{GatewayScript, StreamMode};
-use record::client::ClientCall;
 use record::pairing::Pairer;
 use record::rundir::{RunDir, read_health};
-use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpListener};
@@ -20,13 +17,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-/// Calls of the relay in a row beside each cell: the floor, in situ.
-const RELAY: &str = "relay";
+/// The relay that the cells of the floor go through.
+const FLOOR: &str = "floor";
+/// The relay that one stream goes through beside every cell. It is a process of its own: a program
+/// that carries one stream more sleeps less and wakes sooner, and the floor must not.
+const PROBE: &str = "probe";
 /// Between the starts of a cell's streams. Streams that start together queue for the stand-in's
 /// one thread, before its first stamp: that is a gateway's queue, not an error of the instrument.
 const STAGGER: Duration = Duration::from_micros(1_500);
 /// Tokens of the check that a delay on each token does not add up.
 pub(super) const LONG: u32 = 1_000;
+/// Between the chunks that the slow client's engine sends. Nanoseconds.
+pub(super) const SLOW_GAP: u64 = 2_000_000;
 
 /// See the module.
 pub(super) struct Rig {
@@ -35,13 +37,9 @@ pub(super) struct Rig {
     work: PathBuf,
     /// Where the client enters, by chain.
     entries: HashMap<String, SocketAddr>,
-    tokens: u32,
     /// The relay's client: one connection for the whole calibration.
     probe: Option<Probe>,
 }
-
-/// Which cells the special series ran in, by cell id.
-pub(super) type Special = u32;
 
 fn chain_name(mode: StreamMode, delay: usize) -> String {
     format!("{}-{delay}", mode.as_str())
@@ -53,12 +51,26 @@ fn free() -> anyhow::Result<SocketAddr> {
     Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
 }
 
+/// Makes the directory anew; refuses one that no earlier calibration made.
+fn fresh(work: &Path) -> anyhow::Result<()> {
+    const MARK: &str = ".hopscope-calibration";
+    if work.exists() {
+        anyhow::ensure!(
+            work.join(MARK).exists() || std::fs::read_dir(work)?.next().is_none(),
+            "{}: exists and is not of an earlier calibration; name another directory",
+            work.display()
+        );
+        std::fs::remove_dir_all(work)
+            .with_context(|| format!("{}: cannot be removed", work.display()))?;
+    }
+    std::fs::create_dir_all(work)
+        .and_then(|()| std::fs::write(work.join(MARK), ""))
+        .with_context(|| format!("{}: cannot be made", work.display()))
+}
+
 impl Rig {
     pub(super) fn start(settings: &Settings, work: &Path) -> anyhow::Result<Self> {
-        if work.exists() {
-            std::fs::remove_dir_all(work)
-                .with_context(|| format!("{}: cannot be removed", work.display()))?;
-        }
+        fresh(work)?;
         let mut rig = Self {
             children: Children::new(&work.join("logs"))?,
             runtime: tokio::runtime::Builder::new_current_thread()
@@ -66,15 +78,11 @@ impl Rig {
                 .build()?,
             work: work.to_owned(),
             entries: HashMap::new(),
-            tokens: settings.output_tokens,
             probe: None,
         };
         let engine = free()?;
-        rig.run(
-            "engine",
-            &standin::engine(&settings.engine, engine, &rig.truth("engine")),
-            engine,
-        )?;
+        let line = standin::engine(&settings.engine, engine, &rig.truth("engine"));
+        rig.run("engine", &line, engine)?;
         let mut chains = Vec::new();
         for &mode in &settings.modes {
             for (at, delay) in settings.delays.iter().enumerate() {
@@ -92,10 +100,12 @@ impl Rig {
                 chains.push(rig.chain(&name, "gateway", listen, (inner, engine))?);
             }
         }
-        let (listen, inner) = (free()?, free()?);
-        let line = standin::relay(listen, &inner.to_string(), &rig.truth(RELAY));
-        rig.run(RELAY, &line, listen)?;
-        chains.push(rig.chain(RELAY, "relay", listen, (inner, engine))?);
+        for name in [FLOOR, PROBE] {
+            let (listen, inner) = (free()?, free()?);
+            let line = standin::relay(listen, &inner.to_string(), &rig.truth(name));
+            rig.run(name, &line, listen)?;
+            chains.push(rig.chain(name, "relay", listen, (inner, engine))?);
+        }
         rig.start_tap(&chains)?;
         Ok(rig)
     }
@@ -128,7 +138,7 @@ impl Rig {
         for (tap, listen, upstream) in [("outer", outer, gateway), ("inner", inner, engine)] {
             writeln!(
                 text,
-                "  - {{name: {tap}, position: {tap}, listen: \"{listen}\", upstream: {{addresses: [\"{upstream}\"], idle_timeout: 1h}}}}"
+                "  - {{name: {tap}, position: {tap}, listen: \"{listen}\", upstream: {{addresses: [\"{upstream}\"]}}}}"
             )?;
         }
         let path = self.work.join(format!("{name}.yaml"));
@@ -172,63 +182,52 @@ impl Rig {
             .with_context(|| format!("no chain {chain}"))
     }
 
-    /// Runs one cell: its streams, and the relay's one stream beside them.
+    /// Runs one cell: its streams through its chain, and the relay's probe beside them for as long.
     pub(super) fn drive(
         &mut self,
         settings: &Settings,
-        cell: u32,
-        plan: &Plan,
+        id: u32,
+        cell: &Cell,
     ) -> anyhow::Result<()> {
+        let ask = ask_of(settings, cell.streams);
         let calls = settings
             .calls_per_stream
-            .max(settings.calls_min.div_ceil(plan.streams));
-        let ask = Ask {
-            tokens: self.tokens,
-            pace: None,
-        };
-        let entry = match plan.kind {
-            Kind::Gateway { mode, delay } => self.entry(&chain_name(mode, delay))?,
-            Kind::Floor | Kind::Special => self.entry(RELAY)?,
-        };
-        self.beside_relay(cell, ask, (entry, ask), plan.streams, calls)
+            .max(settings.calls_min.div_ceil(cell.streams));
+        let entry = self.entry(&match cell.kind {
+            Kind::Gateway { mode, delay } => chain_name(mode, delay),
+            Kind::Floor | Kind::Check => FLOOR.to_owned(),
+        })?;
+        self.beside_relay(settings, id, (entry, ask), cell.streams, calls)
     }
 
-    /// `streams` streams into `gateway`, and calls through the relay, one after the other on one
+    /// `streams` streams into `entry`, and calls through the relay, one after the other on one
     /// connection, until they have ended.
     fn beside_relay(
         &mut self,
+        settings: &Settings,
         cell: u32,
-        floor: Ask,
-        (gateway, ask): (SocketAddr, Ask),
+        (entry, ask): (SocketAddr, Ask),
         streams: u32,
         calls: u32,
     ) -> anyhow::Result<()> {
-        let relay = self.entry(RELAY)?;
+        let relay = self.entry(PROBE)?;
+        let alone = ask_of(settings, 1);
         let known = self.probe.take();
         let probe = self.runtime.block_on(async {
-            let mut running = JoinSet::new();
-            for n in 0..u64::from(streams) {
-                let later = STAGGER * u32::try_from(n).unwrap_or(0);
-                running.spawn(async move {
-                    tokio::time::sleep(later).await;
-                    stream(gateway, ask, cell, n * u64::from(calls), calls).await
-                });
-            }
-            let over = Cell::new(false);
+            let ready = open_all(entry, streams).await?;
+            let over = std::cell::Cell::new(false);
             let streams = async {
-                while let Some(done) = running.join_next().await {
-                    done.context("a stream failed")??;
-                }
+                let ended = run_all(ready, ask, cell, calls).await;
                 over.set(true);
-                anyhow::Ok(())
+                ended
             };
             let beside = async {
                 let mut probe = match known {
                     Some(probe) => probe,
-                    None => Probe::connect(relay).await?,
+                    None => Probe::open(relay).await?,
                 };
                 while !over.get() {
-                    probe.call(floor, cell).await?;
+                    probe.call(alone, cell).await?;
                 }
                 anyhow::Ok(probe)
             };
@@ -240,78 +239,46 @@ impl Rig {
         self.children.check()
     }
 
-    /// Opens as many connections along each gateway as any cell needs: a fresh connection's accept
-    /// is a stratum of its own, and no error of the instrument.
-    pub(super) fn warm(&mut self, settings: &Settings, cells: &mut Vec<Ran>) -> anyhow::Result<()> {
-        let streams = settings.streams.iter().copied().max().unwrap_or(1);
-        let ask = Ask {
-            tokens: settings.output_tokens,
-            pace: None,
-        };
-        for &mode in &settings.modes {
-            for delay in 0..settings.delays.len() {
-                let id = special(cells)?;
-                let gateway = self.entry(&chain_name(mode, delay))?;
-                self.beside_relay(id, ask, (gateway, ask), streams, 1)?;
-            }
-        }
-        let (id, relay) = (special(cells)?, self.entry(RELAY)?);
-        self.beside_relay(id, ask, (relay, ask), streams, 1)
+    /// The chain of the checks: the first mode with the least delay.
+    fn mildest(&self, settings: &Settings) -> anyhow::Result<SocketAddr> {
+        let delays = (0..settings.delays.len()).min_by_key(|at| settings.delays.get(*at));
+        let mode = settings.modes.first().copied().unwrap_or_default();
+        self.entry(&chain_name(mode, delays.unwrap_or(0)))
     }
 
-    /// One cell of a thousand tokens, each delayed by the smallest delay.
-    pub(super) fn drive_long(&mut self, cells: &mut Vec<Ran>) -> anyhow::Result<Special> {
-        let id = special(cells)?;
-        let ask = Ask {
+    /// One call of a thousand tokens, each token delayed by the least delay, as `cell`.
+    pub(super) fn drive_long(&mut self, settings: &Settings, cell: u32) -> anyhow::Result<()> {
+        let long = Ask {
             tokens: LONG,
-            pace: Some((2_000, 1)),
+            pace: (2_000, 1),
+            choices: 1,
         };
-        let gateway = self.first_entry()?;
-        self.beside_relay(
-            id,
-            Ask {
-                tokens: self.tokens,
-                pace: None,
-            },
-            (gateway, ask),
-            1,
-            2,
-        )?;
-        Ok(id)
+        let entry = self.mildest(settings)?;
+        self.beside_relay(settings, cell, (entry, long), 1, 1)
     }
 
-    /// One call of some megabytes whose client reads a small part of what comes for two seconds.
-    pub(super) fn drive_slow(&mut self, cells: &mut Vec<Ran>) -> anyhow::Result<Special> {
-        let id = special(cells)?;
+    /// One call of some thirteen megabytes whose client reads a small part of what comes for two
+    /// seconds, as `cell`: more than the buffers of every kernel socket on its way hold.
+    pub(super) fn drive_slow(&mut self, settings: &Settings, cell: u32) -> anyhow::Result<()> {
         let ask = Ask {
             tokens: 1_000_000,
-            pace: Some((2_000, 2_000)),
+            pace: (SLOW_GAP / 1_000, 2_000),
+            choices: 3,
         };
-        let gateway = self.first_entry()?;
-        let key = ClientCall::key_of(id, 0);
+        let entry = self.mildest(settings)?;
+        let held = Duration::from_secs(2);
         self.runtime
-            .block_on(slow(gateway, ask, &key, 500_000, Duration::from_secs(2)))?;
-        self.children.check()?;
-        Ok(id)
-    }
-
-    fn first_entry(&self) -> anyhow::Result<SocketAddr> {
-        let name = self
-            .entries
-            .keys()
-            .filter(|n| n.ends_with("-0"))
-            .min()
-            .context("no gateway")?;
-        self.entry(name)
+            .block_on(slow(entry, ask, cell, 500_000, held))?;
+        self.children.check()
     }
 
     /// Ends every process, then reads what the taps and the stand-ins wrote.
-    pub(super) fn collect(mut self, cells: &[Ran]) -> anyhow::Result<Samples> {
+    pub(super) fn collect(mut self, cells: &[Cell]) -> anyhow::Result<Samples> {
         // The client's last byte is not the taps' last word: their meter settles within a second.
         std::thread::sleep(Duration::from_millis(1_200));
         self.children.stop_all();
-        let records = self.work.join("taps").join("tap");
-        let health = read_health(&records)?;
+        let health = read_health(&self.work.join("taps").join("tap"))?;
+        // A run directory is known by its manifest; this one is read here and nowhere else.
         std::fs::write(self.work.join("manifest.json"), "{}")?;
         let (exchanges, losses) = RunDir::open(&self.work)?.read_exchanges()?;
         let mut pairer = Pairer::default();
@@ -322,22 +289,52 @@ impl Rig {
             let log = sim::truth::read(&self.truth(chain))?;
             truths.extend(log.into_iter().filter_map(|t| Some((t.call.clone()?, t))));
         }
-        Ok(Samples::new(
-            cells,
-            &calls,
-            &truths,
-            (pairer.counts(), health, losses),
-        ))
+        let account = Account {
+            pairing: pairer.counts(),
+            health,
+            losses,
+        };
+        Ok(Samples::new(cells, &calls, &truths, account))
     }
 }
 
-fn special(cells: &mut Vec<Ran>) -> anyhow::Result<u32> {
-    let id = u32::try_from(cells.len()).context("too many cells")?;
-    cells.push(Ran {
-        block: 0,
-        load: 0.0,
-        streams: 1,
-        kind: Kind::Special,
-    });
-    Ok(id)
+/// What a call of a cell with so many streams asks for: the engine's script, slowed down where the
+/// host could not carry it.
+fn ask_of(settings: &Settings, streams: u32) -> Ask {
+    let least = u64::from(streams) * 1_000_000 / u64::from(settings.token_rate_max);
+    Ask {
+        tokens: settings.output_tokens,
+        pace: ((settings.engine.gap.nanos() / 1_000).max(least), 1),
+        choices: 1,
+    }
+}
+
+/// Opens `streams` streams, all at once, so that none finds another's connection further in.
+async fn open_all(entry: SocketAddr, streams: u32) -> anyhow::Result<Vec<Stream>> {
+    let opening = (0..streams).map(|_| Stream::open(entry, streams));
+    let mut opening: JoinSet<_> = opening.collect();
+    let mut ready = Vec::new();
+    while let Some(opened) = opening.join_next().await {
+        ready.push(opened.context("a stream failed")??);
+    }
+    Ok(ready)
+}
+
+/// Runs all streams to their end, their starts apart.
+async fn run_all(ready: Vec<Stream>, ask: Ask, cell: u32, calls: u32) -> anyhow::Result<()> {
+    let mut running = JoinSet::new();
+    let mut later = Duration::ZERO;
+    let mut first = 0;
+    for stream in ready {
+        running.spawn(async move {
+            tokio::time::sleep(later).await;
+            stream.run(ask, cell, first, calls).await
+        });
+        later += STAGGER;
+        first += u64::from(calls);
+    }
+    while let Some(done) = running.join_next().await {
+        done.context("a stream failed")??;
+    }
+    Ok(())
 }

@@ -24,12 +24,18 @@ pub(super) fn quantile(values: &[f64], q: f64) -> Option<f64> {
     Some(low + (high - low) * (rank - below as f64))
 }
 
+/// Two-sided 95 % point of Student's t. Past ten degrees of freedom the point of ten, which is
+/// never too small.
+fn student(freedom: usize) -> f64 {
+    const T: [f64; 10] = [
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228,
+    ];
+    let at = freedom.clamp(1, T.len()) - 1;
+    T.get(at).copied().unwrap_or(f64::INFINITY)
+}
+
 /// Mean and 95 % interval of it by Student's t; no interval with fewer than two values.
 pub(super) fn mean(values: &[f64]) -> Option<(f64, Option<(f64, f64)>)> {
-    /// Two-sided 95 % points of Student's t for 1 to 9 degrees of freedom; beyond, 2.1 is safe to 20.
-    const T: [f64; 9] = [
-        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262,
-    ];
     if values.is_empty() {
         return None;
     }
@@ -39,20 +45,48 @@ pub(super) fn mean(values: &[f64]) -> Option<(f64, Option<(f64, f64)>)> {
         return Some((mean, None));
     }
     let variance = values.iter().map(|v| (v - mean).powi(2)).sum::<f64>() / (n - 1.0);
-    let half = T.get(values.len() - 2).copied().unwrap_or(2.1) * (variance / n).sqrt();
+    let half = student(values.len() - 1) * (variance / n).sqrt();
     Some((mean, Some((mean - half, mean + half))))
 }
 
-/// Least squares of y on x: slope and intercept; `None` without spread in x.
-pub(super) fn line(points: &[(f64, f64)]) -> Option<(f64, f64)> {
-    let n = points.len() as f64;
-    let (mx, my) = (
-        points.iter().map(|p| p.0).sum::<f64>() / n,
-        points.iter().map(|p| p.1).sum::<f64>() / n,
-    );
-    let sxx: f64 = points.iter().map(|p| (p.0 - mx).powi(2)).sum();
-    let sxy: f64 = points.iter().map(|p| (p.0 - mx) * (p.1 - my)).sum();
-    (sxx > 0.0).then(|| (sxy / sxx, my - sxy / sxx * mx))
+/// A straight line through several groups of points: one slope, an intercept a group.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Line {
+    pub(super) slope: f64,
+    /// Half of the slope's 95 % interval, from how far the points lie off the line.
+    pub(super) half: f64,
+    /// Mean of the groups' intercepts.
+    pub(super) intercept: f64,
+}
+
+/// Least squares with an intercept for each group, so that groups with different floors do not
+/// bend the slope. `None` without spread in x, or without a point to spare.
+pub(super) fn line(groups: &[Vec<(f64, f64)>]) -> Option<Line> {
+    let centres: Vec<(f64, f64)> = groups
+        .iter()
+        .map(|g| {
+            let n = g.len() as f64;
+            let sum = |of: fn(&(f64, f64)) -> f64| g.iter().map(of).sum::<f64>() / n;
+            (sum(|p| p.0), sum(|p| p.1))
+        })
+        .collect();
+    let centred = || {
+        let each = groups.iter().zip(&centres);
+        each.flat_map(|(g, c)| g.iter().map(|p| (p.0 - c.0, p.1 - c.1)))
+    };
+    let sxx: f64 = centred().map(|(x, _)| x * x).sum();
+    let freedom = centred().count().checked_sub(groups.len() + 1)?;
+    if sxx <= 0.0 || freedom == 0 {
+        return None;
+    }
+    let slope = centred().map(|(x, y)| x * y).sum::<f64>() / sxx;
+    let off: f64 = centred().map(|(x, y)| (y - slope * x).powi(2)).sum();
+    let intercepts = centres.iter().map(|c| c.1 - slope * c.0);
+    Some(Line {
+        slope,
+        half: student(freedom) * (off / freedom as f64 / sxx).sqrt(),
+        intercept: intercepts.sum::<f64>() / centres.len() as f64,
+    })
 }
 
 #[cfg(test)]
@@ -60,12 +94,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_found_and_quantiles_interpolate() {
-        assert_eq!(
-            line(&[(1.0, 12.0), (2.0, 14.0), (4.0, 18.0)]),
-            Some((2.0, 10.0))
-        );
-        assert_eq!(line(&[(1.0, 1.0), (1.0, 2.0)]), None);
+    fn groups_with_different_floors_share_one_slope() {
+        let low = vec![(1.0, 12.0), (2.0, 14.0), (4.0, 18.0)];
+        let high = vec![(101.0, 300.0), (102.0, 302.0)];
+        let found = line(&[low.clone(), high]).unwrap();
+        assert!((found.slope - 2.0).abs() < 1e-9 && found.half < 1e-6);
+        assert!((found.intercept - (10.0 + 98.0) / 2.0).abs() < 1e-9);
+        let bent = line(&[vec![(1.0, 1.0), (2.0, 2.0), (3.0, 4.0)]]).unwrap();
+        assert!(bent.half > 1.0, "points off the line widen its interval");
+        assert_eq!(line(&[vec![(1.0, 1.0), (1.0, 2.0), (1.0, 3.0)]]), None);
+        assert_eq!(line(&[low[..2].to_vec()]), None);
+    }
+
+    #[test]
+    fn quantiles_interpolate() {
         assert_eq!(quantile(&[3.0, 1.0, 2.0, 4.0], 0.5), Some(2.5));
         assert_eq!(quantile(&[], 0.5), None);
     }
