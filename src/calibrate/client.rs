@@ -48,7 +48,12 @@ impl Stream {
     /// Connects, as one of `streams`, and makes a call without a name, which is in no figure: it
     /// opens the connections further in, so that the calls after it find them used.
     pub(super) async fn open(entry: SocketAddr, streams: u32) -> anyhow::Result<Self> {
-        let mut socket = TcpStream::connect(entry)
+        Self::open_on(TcpSocket::new_v4()?, entry, streams).await
+    }
+
+    async fn open_on(socket: TcpSocket, entry: SocketAddr, streams: u32) -> anyhow::Result<Self> {
+        let mut socket = socket
+            .connect(entry)
             .await
             .with_context(|| format!("{entry}: the tap does not answer"))?;
         socket.set_nodelay(true)?;
@@ -103,12 +108,10 @@ pub(super) async fn slow(
     rate: u32,
     held: Duration,
 ) -> anyhow::Result<()> {
-    // Opens the way further in; the slow call then finds it in the tap's pool.
-    drop(Stream::open(entry, 1).await?);
     let socket = TcpSocket::new_v4()?;
     // A small window, so that what is not read stays with the tap and not in this kernel's buffers.
     socket.set_recv_buffer_size(16 * 1024)?;
-    let mut socket = socket.connect(entry).await?;
+    let Stream(mut socket) = Stream::open_on(socket, entry, 1).await?;
     let key = ClientCall::key_of(cell, 0);
     let pace = Some((rate, Instant::now() + held));
     call(&mut socket, ask, Some(&key), pace).await
