@@ -147,3 +147,29 @@ impl Drop for Busy {
         self.0.store(true, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_block_has_every_cell_and_its_floor_in_an_order_of_its_own() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("config/calibration-short.yaml");
+        let settings = config::load::<Settings>(&path).unwrap();
+        let (a, b) = (order(&settings, 0.0, 0), order(&settings, 0.0, 1));
+        let gateways = settings.streams.len() * settings.modes.len() * settings.delays.len();
+        assert_eq!(a.len(), gateways + FLOORS * settings.streams.len());
+        for &streams in &settings.streams {
+            let floors = |c: &&Cell| c.streams == streams && c.kind == Kind::Floor;
+            assert_eq!(a.iter().filter(floors).count(), FLOORS);
+        }
+        let kinds = |cells: &[Cell]| {
+            cells
+                .iter()
+                .map(|c| (c.streams, c.kind))
+                .collect::<Vec<_>>()
+        };
+        assert_ne!(kinds(&a), kinds(&b));
+        assert_eq!(kinds(&a), kinds(&order(&settings, 0.8, 0)));
+    }
+}

@@ -118,7 +118,7 @@ pub struct Capacity {
 /// One leg's instrument error as `hopscope calibrate` found it. Nanoseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CalibrationLine {
-    /// Leg: `request`, `first-token`, `token`, `finish`, `end`.
+    /// Leg: `request`, `first token`, `token`, `finish`, `terminal`, `end`.
     pub leg: String,
     /// Streams at once.
     pub streams: u32,
@@ -128,7 +128,10 @@ pub struct CalibrationLine {
     pub samples: u64,
     /// Median and 99th percentile of measured less true.
     pub raw: (f64, f64),
-    /// The same of the floor in the same block.
+    /// The largest of them; `None` in files that an earlier version wrote.
+    #[serde(default)]
+    pub raw_max: Option<f64>,
+    /// Median and 99th percentile of the floor: a relay with as many streams in the same blocks.
     pub floor: (f64, f64),
     /// Their difference: the instrument's error.
     pub error: (f64, f64),

@@ -135,6 +135,7 @@ fn one_line(
         mode: mode.as_str().to_owned(),
         samples: raw.len() as u64,
         raw: spread(&raw)?,
+        raw_max: raw.iter().copied().reduce(f64::max),
         floor: spread(&of(&floor, None))?,
         error: (p50, p99),
         interval,
@@ -203,3 +204,6 @@ fn floor_range(settings: &Settings, samples: &Samples, load: f64) -> Option<(f64
     let high = floors.iter().copied().reduce(f64::max)?;
     Some((low / FLOOR_MARGIN, high * FLOOR_MARGIN))
 }
+
+#[cfg(test)]
+mod tests;

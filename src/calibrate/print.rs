@@ -1,6 +1,7 @@
 //! A calibration as a table for a person.
 
 use super::Outcome;
+use record::manifest::CalibrationLine;
 use std::fmt::Write as _;
 
 /// The table, the remarks and what is beyond its bound.
@@ -12,6 +13,32 @@ pub fn print(outcome: &Outcome) -> String {
     out
 }
 
+fn two((a, b): (f64, f64)) -> String {
+    format!("{:.1}/{:.1}", a / 1e3, b / 1e3)
+}
+
+fn table_line(out: &mut String, line: &CalibrationLine) -> std::fmt::Result {
+    let interval = line.interval.map_or_else(
+        || "one block".to_owned(),
+        |(low, high)| format!("{:.1} … {:.1}", low / 1e3, high / 1e3),
+    );
+    let max = line
+        .raw_max
+        .map_or_else(|| "-".to_owned(), |max| format!("{:.1}", max / 1e3));
+    writeln!(
+        out,
+        "{:<12} {:>7} {:<11} {:>8} {:>24} {:>16} {:>16} {:>16}",
+        line.leg,
+        line.streams,
+        line.mode,
+        line.samples,
+        format!("{}/{max}", two(line.raw)),
+        two(line.floor),
+        two(line.error),
+        interval
+    )
+}
+
 fn write(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
     let found = &outcome.calibration;
     writeln!(
@@ -21,35 +48,27 @@ fn write(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
     )?;
     writeln!(
         out,
-        "{:<12} {:>7} {:<11} {:>8} {:>18} {:>18} {:>18} {:>20}",
+        "{:<12} {:>7} {:<11} {:>8} {:>24} {:>16} {:>16} {:>16}",
         "leg",
         "streams",
         "mode",
         "values",
-        "raw p50/p99",
+        "raw p50/p99/max",
         "floor p50/p99",
         "error p50/p99",
-        "interval of p50"
+        "p50 within"
     )?;
-    let two = |(a, b): (f64, f64)| format!("{:.1}/{:.1}", a / 1e3, b / 1e3);
     for line in &found.lines {
-        let interval = line.interval.map_or_else(
-            || "one block: none".to_owned(),
-            |(low, high)| format!("{:.1} … {:.1}", low / 1e3, high / 1e3),
-        );
-        writeln!(
-            out,
-            "{:<12} {:>7} {:<11} {:>8} {:>18} {:>18} {:>18} {:>20}",
-            line.leg,
-            line.streams,
-            line.mode,
-            line.samples,
-            two(line.raw),
-            two(line.floor),
-            two(line.error),
-            interval
-        )?;
+        table_line(out, line)?;
     }
+    writeln!(
+        out,
+        "error = raw less the floor of a relay with as many streams, block by block; its interval holds 95 % over blocks."
+    )?;
+    writeln!(
+        out,
+        "finish, terminal and end have no bound: what an engine writes back to back is read as it comes, joined or not."
+    )?;
     if let Some((slope, low, high)) = found.slope {
         let intercept = found.intercept.map_or_else(
             || "not measured".to_owned(),

@@ -4,7 +4,7 @@ use super::Done;
 use anyhow::Context as _;
 use hopscope::tap::{NamedChain, ProcessOptions, TapServer};
 use hopscope::telemetry::{Endpoints, serve_admin, serve_telemetry};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::net::TcpListener;
@@ -47,7 +47,11 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
             .chains
             .iter()
             .zip(&places)
-            .map(|(chain, place)| NamedChain { chain, place })
+            .map(|(chain, place)| NamedChain {
+                chain,
+                place,
+                base: chain.path().parent().unwrap_or(Path::new(".")),
+            })
             .collect();
         let server = TapServer::start(options, &chains)?;
         let endpoints = Endpoints::of(server.meter());

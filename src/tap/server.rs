@@ -24,6 +24,7 @@ use record::exchange::Position;
 use std::collections::{HashMap, HashSet};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::IntoRawFd as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
@@ -78,6 +79,8 @@ pub struct NamedChain<'a> {
     pub chain: &'a Chain,
     /// `file:line:column` of the n-th tap's `listen`.
     pub place: &'a dyn Fn(usize) -> String,
+    /// The directory of its file, against which certificates are meant.
+    pub base: &'a Path,
 }
 
 struct Bound {
@@ -258,7 +261,7 @@ fn bind(named: &NamedChain<'_>, index: usize, point: &TapPoint) -> Result<Bound,
     Ok(Bound {
         listener,
         address,
-        point: point.clone(),
+        point: against(named.base, point),
         chain: chain.name.as_str().into(),
         template: Template {
             call_headers: call_headers(
@@ -278,6 +281,18 @@ fn bind(named: &NamedChain<'_>, index: usize, point: &TapPoint) -> Result<Bound,
             turn: Arc::default(),
         },
     })
+}
+
+/// The tap with the paths of its certificates made whole.
+fn against(base: &Path, point: &TapPoint) -> TapPoint {
+    let mut point = point.clone();
+    if let Some(tls) = &mut point.tls {
+        (tls.cert, tls.key) = (base.join(&tls.cert), base.join(&tls.key));
+    }
+    if let Some(ca) = point.upstream.tls.as_mut().and_then(|tls| tls.ca.as_mut()) {
+        *ca = base.join(&*ca);
+    }
+    point
 }
 
 /// The system's resolver; `None` where the host has no configuration for one, which matters only

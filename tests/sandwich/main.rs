@@ -7,4 +7,5 @@ mod faults;
 mod legs;
 mod processes;
 mod rig;
+mod tls;
 mod transparent;

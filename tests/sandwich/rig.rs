@@ -80,6 +80,7 @@ pub(crate) fn serve(chain: &Chain, dir: &Path, instance: &str) -> TapServer {
         &[NamedChain {
             chain,
             place: &|_| "rig.yaml".to_owned(),
+            base: dir,
         }],
     )
     .unwrap()
