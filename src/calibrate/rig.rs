@@ -24,7 +24,7 @@ const FLOOR: &str = "floor";
 const PROBE: &str = "probe";
 /// Between the starts of a cell's streams. Streams that start together queue for the stand-in's
 /// one thread, before its first stamp: that is a gateway's queue, not an error of the instrument.
-const STAGGER: Duration = Duration::from_micros(1_500);
+const STAGGER: Duration = Duration::from_millis(1);
 /// Tokens of the check that a delay on each token does not add up.
 pub(super) const LONG: u32 = 1_000;
 /// Between the chunks that the slow client's engine sends. Nanoseconds.
