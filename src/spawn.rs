@@ -68,6 +68,8 @@ impl Children {
         let child = Command::new(&program)
             .args(arguments)
             .env(TIED, "1")
+            // What it says is read from a file, and by people.
+            .env("NO_COLOR", "1")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(file)

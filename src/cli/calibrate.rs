@@ -32,6 +32,9 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
     let settings = config::load::<Settings>(&args.config)?;
+    if let Some(path) = &args.out {
+        writable(path)?;
+    }
     let outcome = perform(&settings, &args.work, args.quiet)?;
     print!("{}", print(&outcome));
     if let Some(path) = &args.out {
@@ -43,6 +46,18 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
     } else {
         Done::Badly
     })
+}
+
+/// Finds out before minutes of measuring that the result could not be written.
+fn writable(path: &Path) -> anyhow::Result<()> {
+    let parent = path.parent().filter(|p| !p.as_os_str().is_empty());
+    let there = parent.is_none_or(Path::is_dir) && !path.is_dir();
+    anyhow::ensure!(
+        there,
+        "{}: cannot be written; name a file in a directory that exists",
+        path.display()
+    );
+    Ok(())
 }
 
 /// A calibration as part of another command: prints it, and goes on whatever it found.
