@@ -256,7 +256,7 @@ fn print_truth(set: &config::DemoSet, place: &Place, run: &RunDir) -> anyhow::Re
         }
     }
     println!(
-        "The difference is two loopback hops and a wake-up: the floor, printed beside each leg in the report."
+        "The difference is two loopback hops and a wake-up: the floor, printed beside each leg in the report. Where a busy stand-in\nreads late, its bytes wait before its first stamp: that is its queue, and in the difference too."
     );
     Ok(())
 }
