@@ -1,10 +1,12 @@
 //! A run from its first call to its verdict.
 
 mod close;
+mod plan;
 mod preflight;
+mod queue;
 
 use crate::capacity::{Step, search};
-use crate::cell::{Order, Ran, Stage, Way, run as run_cell};
+use crate::cell::{Stage, run as run_cell};
 use crate::lanes::Lanes;
 use crate::progress::Phase;
 use crate::prompt::Vocabulary;
@@ -14,13 +16,14 @@ use crate::target::Target;
 use crate::usage::{Component, cpu_of};
 use crate::{LoadError, Plan, PlannedChain, Progress, Stop, taps};
 use config::ChainKind;
-use config::scenario::{Arrivals, CellLength};
+use config::scenario::CellLength;
+use plan::{Planned, describe, rate_of, rate_of_way, words};
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use record::client::{CallOutcome, ClientCall};
 use record::clock::{Nanos, now};
-use record::manifest::{Capacity, Cell, Drive};
+use record::manifest::{Capacity, Cell, Counted, Drive};
 use record::rundir::RunDir;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -95,14 +98,6 @@ pub(crate) struct Campaign<'a> {
     began: Nanos,
     run: &'a RunDir,
     started: String,
-}
-
-/// One cell of a block before it runs.
-#[derive(Clone)]
-struct Planned {
-    chain: usize,
-    drive: Drive,
-    length: CellLength,
 }
 
 impl Campaign<'_> {
@@ -230,60 +225,6 @@ impl Campaign<'_> {
         Ok(quantile(&mut added, 0.95))
     }
 
-    /// The cells of a block, each chain with its ways. An untapped control is driven as its gateway
-    /// is; the other controls by the common rate and the sweep.
-    fn planned(&self) -> Vec<Planned> {
-        let scenario = &self.plan.scenario;
-        let mut all = Vec::new();
-        for (chain, planned) in self.plan.chains.iter().enumerate() {
-            let kind = planned.chain.kind;
-            if kind != ChainKind::Gateway && !scenario.controls.contains(&kind) {
-                continue;
-            }
-            let measured = planned
-                .chain
-                .control_of
-                .as_ref()
-                .unwrap_or(&planned.chain.name);
-            let capacity = self.capacities.get(measured);
-            if let Some(open) = &scenario.open_loop {
-                let shares = open
-                    .shares
-                    .iter()
-                    .filter_map(|s| Some((capacity?.met * s, Some(*s))));
-                let rates = shares.chain(open.common_rate.map(|r| (r, None)));
-                all.extend(rates.map(|(rate, share)| Planned {
-                    chain,
-                    drive: Drive::Open { rate, share },
-                    length: open.cell.clone(),
-                }));
-            }
-            if let Some(closed) = &scenario.closed_loop {
-                let levels = closed.concurrency.iter();
-                all.extend(levels.map(|&concurrency| Planned {
-                    chain,
-                    drive: Drive::Closed { concurrency },
-                    length: closed.cell.clone(),
-                }));
-            }
-            if let Some(agent) = &scenario.agent
-                && matches!(kind, ChainKind::Gateway | ChainKind::Untapped)
-            {
-                let turns = u16::try_from(agent.turns).unwrap_or(u16::MAX);
-                let drive = Drive::Agent {
-                    turns,
-                    concurrency: agent.concurrency,
-                };
-                all.push(Planned {
-                    chain,
-                    drive,
-                    length: CellLength::default(),
-                });
-            }
-        }
-        all
-    }
-
     /// Runs one cell, and the floor probe beside it; returns its id.
     fn cell(&mut self, one: &Planned, block: u32) -> Result<u32, LoadError> {
         let id = u32::try_from(self.cells.len()).unwrap_or(u32::MAX);
@@ -303,6 +244,7 @@ impl Campaign<'_> {
                 .sum::<Option<f64>>()
                 .filter(|_| !self.plan.taps.is_empty())
         };
+        let began = now();
         let before = (cpu_of(std::process::id()), tap_cpu(), component.cpu());
         let over = AtomicBool::new(false);
         let stage = &self.stage;
@@ -323,7 +265,15 @@ impl Campaign<'_> {
         cell.tap_cpu = spent(before.1, tap_cpu());
         cell.gateway_cpu = spent(before.2, component.cpu());
         cell.gateway_memory = component.memory();
+        let ended = now();
         let calls = self.stage.recorder.cell(id);
+        cell.counted = Counted {
+            seconds: ended.saturating_sub(began) as f64 / 1e9,
+            answered: calls
+                .iter()
+                .filter(|c| c.outcome == CallOutcome::Complete)
+                .count() as u64,
+        };
         cell.saturated = self.saturated(&cell, &calls);
         self.calls.extend(calls);
         if let Some((order, beside)) = probe.zip(beside) {
@@ -347,130 +297,11 @@ impl Campaign<'_> {
         Ok(id)
     }
 
-    /// The relay at a low rate, on the same tap threads, for as long as the cell lasts.
-    fn probe(&self, one: &Planned, id: u32, block: u32) -> Option<Order> {
-        let probe = self.plan.scenario.floor_probe.as_ref()?;
-        let chain = self
-            .plan
-            .chains
-            .iter()
-            .position(|c| c.chain.name == probe.chain)?;
-        let own = &self.plan.chains[one.chain].chain;
-        if chain == one.chain || own.taps.is_empty() || matches!(one.drive, Drive::Capacity { .. })
-        {
-            return None;
-        }
-        Some(Order {
-            id,
-            target: self.targets[chain].clone(),
-            model: self.plan.chains[chain].chain.model.clone(),
-            block,
-            way: Way::Open {
-                rate: probe.rate,
-                arrivals: Arrivals::Poisson,
-                in_flight: 64,
-            },
-            length: CellLength {
-                duration: Some(config::Period::secs(86_400)),
-                calls: None,
-            },
-            warmup: CellLength::default(),
-        })
-    }
-
-    fn order(&self, id: u32, one: &Planned, block: u32) -> Order {
-        let scenario = &self.plan.scenario;
-        let open = scenario.open_loop.as_ref();
-        let arrivals = open.map_or(Arrivals::Poisson, |o| o.arrivals);
-        let in_flight = u64::from(open.map_or(10_000, |o| o.in_flight_max));
-        let way = match &one.drive {
-            Drive::Closed { concurrency } => Way::Closed {
-                concurrency: *concurrency,
-            },
-            Drive::Open { rate, .. } | Drive::Capacity { rate } => Way::Open {
-                rate: *rate,
-                arrivals,
-                in_flight,
-            },
-            Drive::Agent { .. } => {
-                Way::Agent(scenario.agent.clone().unwrap_or(config::scenario::Agent {
-                    turns: 1,
-                    tasks: 1,
-                    concurrency: 1,
-                }))
-            }
-        };
-        Order {
-            id,
-            target: self.targets[one.chain].clone(),
-            model: self.plan.chains[one.chain].chain.model.clone(),
-            block,
-            way,
-            length: one.length.clone(),
-            warmup: scenario.warmup.clone(),
-        }
-    }
-
-    /// Driven beyond the capacity found? A closed loop is, where it is answered about as fast as
-    /// the chain can at all; [`Self::mark_queues`] finds the others. Unknown where the chain's
-    /// capacity is.
-    fn saturated(&self, cell: &Cell, calls: &[ClientCall]) -> Option<bool> {
-        let chain = self.plan.find(&cell.chain)?;
-        let measured = chain.chain.control_of.as_ref().unwrap_or(&cell.chain);
-        let met = self.capacities.get(measured)?.met;
-        match cell.drive {
-            Drive::Open { rate, .. } | Drive::Capacity { rate } => Some(rate > met),
-            Drive::Agent { .. } => Some(false),
-            Drive::Closed { .. } => {
-                let seconds = cell.to.saturating_sub(cell.from) as f64 / 1e9;
-                let answered = calls
-                    .iter()
-                    .filter(|c| !c.warmup && c.outcome == CallOutcome::Complete)
-                    .count();
-                (seconds > 0.0).then(|| answered as f64 / seconds >= 0.9 * met)
-            }
-        }
-    }
-
-    /// Marks closed loops whose callers wait for each other: they are answered at less than half
-    /// the rate that as many callers would be if each were alone.
-    fn mark_queues(&mut self) {
-        let median = |id: u32| {
-            let calls = self
-                .calls
-                .iter()
-                .filter(|c| c.cell == id && !c.warmup && c.outcome == CallOutcome::Complete);
-            let mut times: Vec<u64> = calls.filter_map(|c| c.e2e()).collect();
-            quantile(&mut times, 0.5)
-        };
-        let mut alone: HashMap<String, u64> = HashMap::new();
-        let mut taken: HashMap<u32, u64> = HashMap::new();
-        for cell in &self.cells {
-            if let (Drive::Closed { concurrency }, Some(time)) = (&cell.drive, median(cell.id)) {
-                taken.insert(cell.id, time);
-                if *concurrency == 1 {
-                    let least = alone.entry(cell.chain.clone()).or_insert(time);
-                    *least = time.min(*least);
-                }
-            }
-        }
-        for cell in &mut self.cells {
-            let queued = taken
-                .get(&cell.id)
-                .zip(alone.get(&cell.chain))
-                .is_some_and(|(t, a)| *t > a.saturating_mul(2));
-            if queued && cell.saturated.is_some() {
-                cell.saturated = Some(true);
-            }
-        }
-    }
-
-    /// Chains with legs.
-    fn legged(&self) -> HashSet<String> {
-        self.plan
-            .chains
-            .iter()
-            .filter(|c| c.has_legs())
+    /// Chains with legs, of those that `pick` takes.
+    fn legged(&self, pick: impl Fn(ChainKind) -> bool) -> HashSet<String> {
+        let chains = self.plan.chains.iter();
+        chains
+            .filter(|c| c.has_legs() && pick(c.chain.kind))
             .map(|c| c.chain.name.clone())
             .collect()
     }
@@ -480,47 +311,4 @@ impl Campaign<'_> {
 fn stage_never() -> &'static AtomicBool {
     static NEVER: AtomicBool = AtomicBool::new(false);
     &NEVER
-}
-
-fn rate_of(drive: &Drive) -> Option<f64> {
-    match drive {
-        Drive::Open { rate, .. } | Drive::Capacity { rate } => Some(*rate),
-        _ => None,
-    }
-}
-
-fn rate_of_way(way: &Way) -> f64 {
-    if let Way::Open { rate, .. } = way {
-        *rate
-    } else {
-        0.0
-    }
-}
-
-fn words(drive: &Drive) -> String {
-    match drive {
-        Drive::Open { rate, .. } => format!("open {rate:.1}/s"),
-        Drive::Capacity { rate } => format!("capacity {rate:.1}/s"),
-        Drive::Closed { concurrency } => format!("closed {concurrency}"),
-        Drive::Agent { turns, .. } => format!("agent {turns} turns"),
-    }
-}
-
-fn describe(order: &Order, one: &Planned, block: u32, ran: Ran) -> Cell {
-    Cell {
-        id: order.id,
-        chain: order.target.chain.clone(),
-        drive: one.drive.clone(),
-        block,
-        from: ran.from,
-        to: ran.to,
-        scheduled: ran.scheduled,
-        sent: ran.sent,
-        generator_cpu: None,
-        tap_cpu: None,
-        gateway_cpu: None,
-        gateway_memory: None,
-        saturated: None,
-        floor_cell: None,
-    }
 }

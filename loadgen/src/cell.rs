@@ -62,9 +62,9 @@ pub(crate) struct Order {
 /// What the driver knows of a cell that ran.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Ran {
-    /// Measuring began, after warm-up.
+    /// The measured window opened.
     pub(crate) from: Nanos,
-    /// The last call was sent or due.
+    /// It closed: its duration was over, or the last call was due or had ended.
     pub(crate) to: Nanos,
     /// Calls that were due, warm-up apart; `None` where time ends a cell and not a schedule.
     pub(crate) scheduled: Option<u64>,
@@ -176,16 +176,19 @@ impl Driver<'_, '_> {
             &[order.target.chain.as_bytes(), &place, &rate.to_le_bytes()],
         );
         let start = now() + RUN_UP;
-        let (mut warm_until, mut measured, mut last) = (None, 0_u64, start);
-        let mut scheduled = 0_u64;
+        // The measured window opens where the last warm-up call was due, not where the first measured
+        // one is: a window that begins with a call by construction holds one call too many.
+        let (mut opened, mut last, mut scheduled) = (start, start, 0_u64);
+        let mut closes = None;
         for (index, offset) in (0_u64..).zip(Offsets::new(arrivals, rate, seed)) {
             let due = start.saturating_add(offset);
             let warm = within(&order.warmup, index, offset);
-            if !warm && warm_until.is_none() {
-                warm_until = Some(due);
-            }
-            let since = warm_until.map_or(0, |w| due - w);
-            if !warm && !within(&order.length, measured, since) {
+            if !warm && !within(&order.length, scheduled, due - opened) {
+                let whole = order
+                    .length
+                    .duration
+                    .map(|d| opened.saturating_add(d.nanos()));
+                closes = whole.filter(|end| due >= *end);
                 break;
             }
             let Some(ready) = feed.next_blocking() else {
@@ -195,9 +198,12 @@ impl Driver<'_, '_> {
             if !pacer::sleep_while(due, go_on) {
                 break;
             }
-            scheduled += u64::from(!warm);
-            measured += u64::from(!warm);
             last = due;
+            if warm {
+                opened = due;
+            } else {
+                scheduled += 1;
+            }
             if self.counts.in_flight.load(Ordering::Acquire) >= most {
                 continue;
             }
@@ -214,7 +220,7 @@ impl Driver<'_, '_> {
         }
         Ok(Ran {
             scheduled: Some(scheduled),
-            ..self.ran(warm_until, last)
+            ..self.ran(Some(opened), closes.unwrap_or(last))
         })
     }
 

@@ -18,6 +18,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) calibration: Option<&'a Calibration>,
     /// Chains with an outer and an inner tap.
     pub(crate) legged: &'a HashSet<String>,
+    /// Of these, the ones with a component to be measured.
+    pub(crate) gateways: &'a HashSet<String>,
     /// CPUs that the generator may use.
     pub(crate) cpus: u32,
     /// Calls that the schedule asked for and that were not sent.
@@ -114,7 +116,7 @@ fn largest_share(
     pick: fn(&Cell) -> Option<f64>,
 ) -> Option<(f64, String)> {
     let share = |c: &Cell| {
-        let seconds = c.to.saturating_sub(c.from) as f64 / 1e9;
+        let seconds = c.counted.seconds;
         let used = pick(c).filter(|_| seconds > 0.2 && cpus > 0)?;
         Some((
             used / seconds / f64::from(cpus),
@@ -163,21 +165,15 @@ fn lateness(e: &Evidence<'_>) -> Check {
         .map(|(_, p99, _)| p99)
         .reduce(f64::max);
     let ids: HashSet<u32> = headline(e)
-        .filter(|c| e.legged.contains(&c.chain))
+        .filter(|c| e.gateways.contains(&c.chain))
         .map(|c| c.id)
         .collect();
-    let added = |c: &&Call| {
-        let (cell, _) = ClientCall::parse_key(c.outer.keys.client.as_deref()?)?;
-        ids.contains(&cell)
-            .then(|| c.legs()?.added_ttft)
-            .flatten()
-            .map(|s| s.value.unsigned_abs())
-    };
-    let gateways = e
+    let mut legs: Vec<u64> = e
         .paired
         .iter()
-        .filter(|c| &*c.outer.chain != "loop" && &*c.outer.chain != "relay");
-    let mut legs: Vec<u64> = gateways.filter_map(|c| added(&c)).collect();
+        .filter(|c| cell_of(c).is_some_and(|id| ids.contains(&id)))
+        .filter_map(|c| Some(c.legs()?.added_ttft?.value.unsigned_abs()))
+        .collect();
     let measured = late
         .zip(quantile(&mut legs, 0.99))
         .map(|(late, leg)| late / leg.max(1) as f64);
@@ -191,17 +187,16 @@ fn lateness(e: &Evidence<'_>) -> Check {
     )
 }
 
+/// The cell that a call was sent in; `None` for a call that the load generator did not send.
+fn cell_of(call: &Call) -> Option<u32> {
+    let name = call.outer.keys.client.as_deref()?;
+    ClientCall::parse_key(name).map(|(cell, _)| cell)
+}
+
 fn pairing(e: &Evidence<'_>) -> Check {
     let ids: HashSet<u32> = headline(e).map(|c| c.id).collect();
     let counted = |c: &&Call| {
-        let cell = c
-            .outer
-            .keys
-            .client
-            .as_deref()
-            .and_then(ClientCall::parse_key)
-            .map(|(cell, _)| cell);
-        cell.is_some_and(|id| ids.contains(&id))
+        cell_of(c).is_some_and(|id| ids.contains(&id))
             && e.legged.contains(&*c.outer.chain)
             && c.pairable()
     };
@@ -236,14 +231,7 @@ fn floor(e: &Evidence<'_>) -> Check {
     let mut request: Vec<u64> = e
         .paired
         .iter()
-        .filter(|c| {
-            c.outer
-                .keys
-                .client
-                .as_deref()
-                .and_then(ClientCall::parse_key)
-                .is_some_and(|(cell, _)| floors.contains(&cell))
-        })
+        .filter(|c| cell_of(c).is_some_and(|id| floors.contains(&id)))
         .filter_map(|c| Some(c.legs()?.request?.value.unsigned_abs()))
         .collect();
     let measured = quantile(&mut request, 0.5).map(|ns| ns as f64);

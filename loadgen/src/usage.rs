@@ -29,7 +29,7 @@ impl Component {
     }
 
     /// The processes that are there now, children included.
-    fn tree(&self) -> BTreeSet<u32> {
+    pub(crate) fn tree(&self) -> BTreeSet<u32> {
         let all = processes();
         let mut found: BTreeSet<u32> = self
             .pids
@@ -118,6 +118,41 @@ pub(crate) fn cpu_of(pid: u32) -> Option<f64> {
     Some(nanos.sum::<u64>() as f64 / 1e9)
 }
 
+/// Whether any two of the groups of processes may run on one CPU. A group without a process is one
+/// that nobody named: it may run anywhere.
+pub(crate) fn shared(groups: &[Vec<u32>]) -> bool {
+    let mut taken = BTreeSet::new();
+    groups.iter().any(|group| {
+        let allowed: BTreeSet<u32> = group
+            .iter()
+            .filter_map(|pid| cpus_of(*pid))
+            .flatten()
+            .collect();
+        let clash = allowed.is_empty() || !taken.is_disjoint(&allowed);
+        taken.extend(allowed);
+        clash
+    })
+}
+
+/// The CPUs that a process may run on.
+fn cpus_of(pid: u32) -> Option<BTreeSet<u32>> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let list = status
+        .lines()
+        .find_map(|l| l.strip_prefix("Cpus_allowed_list:"))?;
+    parse_list(list.trim())
+}
+
+/// A list as the kernel writes it: `0-1,4`.
+fn parse_list(list: &str) -> Option<BTreeSet<u32>> {
+    let mut cpus = BTreeSet::new();
+    for part in list.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        cpus.extend(first.parse::<u32>().ok()?..=last.parse::<u32>().ok()?);
+    }
+    Some(cpus)
+}
+
 fn pss_of(pid: u32) -> Option<u64> {
     let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
     let line = text.lines().find_map(|l| l.strip_prefix("Pss:"))?;
@@ -131,6 +166,16 @@ fn pss_of(pid: u32) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn cpus_are_shared_where_groups_overlap_or_are_not_named() {
+        assert_eq!(parse_list("0-1,4"), Some(BTreeSet::from([0, 1, 4])));
+        assert_eq!(parse_list("x"), None);
+        let own = vec![std::process::id()];
+        assert!(!shared(std::slice::from_ref(&own)));
+        assert!(shared(&[own.clone(), own.clone()]));
+        assert!(shared(&[own, Vec::new()]));
+    }
 
     #[test]
     fn this_process_is_found_by_id_and_uses_cpu_and_memory() {

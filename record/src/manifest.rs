@@ -64,26 +64,38 @@ pub struct Cell {
     pub drive: Drive,
     /// Which repetition; arms of one block are interleaved in random order.
     pub block: u32,
-    /// When measuring began, after warm-up.
+    /// When the measured window opened: where the last warm-up call was due.
     pub from: Nanos,
-    /// When the last call of the cell was sent or due.
+    /// When it closed: its duration was over, or the last call was due (open loop) or had ended.
     pub to: Nanos,
     /// Calls that the schedule asked for, warm-up apart; `None` where time and not a count ends it.
     pub scheduled: Option<u64>,
     /// Calls sent, warm-up apart.
     pub sent: u64,
-    /// CPU seconds of the load generator in the cell.
+    /// Over which CPU was counted: the whole cell, warm-up and the last answers included.
+    #[serde(default)]
+    pub counted: Counted,
+    /// CPU seconds of the load generator over that time.
     pub generator_cpu: Option<f64>,
-    /// CPU seconds of the tap process in the cell.
+    /// CPU seconds of the tap processes over that time.
     pub tap_cpu: Option<f64>,
-    /// CPU seconds of the gateway (its process tree or cgroup) in the cell.
+    /// CPU seconds of the gateway (its process tree) over that time.
     pub gateway_cpu: Option<f64>,
-    /// Largest memory of the gateway in the cell (PSS, or the cgroup's), bytes.
+    /// Memory of the gateway at the cell's end (PSS of its process tree), bytes.
     pub gateway_memory: Option<u64>,
     /// Beyond the chain's capacity: what is measured is queueing. `None` where capacity is unknown.
     pub saturated: Option<bool>,
     /// The `relay` probe's own cell, that ran beside this one on the same tap threads.
     pub floor_cell: Option<u32>,
+}
+
+/// The stretch over which CPU was counted, and the calls that were answered in it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct Counted {
+    /// Seconds.
+    pub seconds: f64,
+    /// Calls answered in full, warm-up included: what the CPU was spent on.
+    pub answered: u64,
 }
 
 /// A chain of the run, as its file describes it.
@@ -210,7 +222,7 @@ pub struct Workload {
     pub stream: bool,
 }
 
-/// A tap process' own account of itself over the run.
+/// A tap process' own account of itself since it started.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TapHealth {
     /// Its name.

@@ -129,9 +129,9 @@ pub struct Arm {
     pub merge_ratio: Option<f64>,
     /// Events that the outer tap itself joined, a hundredth of all.
     pub joined_percent: Option<f64>,
-    /// CPU seconds of the gateway a call.
+    /// CPU seconds of the gateway an answered call, warm-up in both.
     pub gateway_cpu: Option<f64>,
-    /// Largest memory of the gateway, bytes.
+    /// Memory of the gateway at a cell's end, the largest of its cells, bytes.
     pub gateway_memory: Option<u64>,
     /// Median of what the gateway claims as its overhead.
     pub claimed: Option<f64>,

@@ -3,29 +3,27 @@
 use crate::model::Reading;
 
 /// Samples beyond a quantile, at the least, for it to be printed at all.
-const MIN_BEYOND: f64 = 5.0;
+const MIN_BEYOND: f64 = 10.0;
 /// Below this many it is printed as resting on few.
 const FIRM_BEYOND: f64 = 100.0;
 
 /// The quantile `q` of `sorted` values and `censored` further ones that are only known to be
 /// larger than any value they reached (lost, cut or failed calls rank at the top).
 ///
-/// Not printed where the loss is not below (1 − q)/10, or fewer than five samples lie beyond. The
+/// Not printed where the loss is not below (1 − q)/10, or fewer than ten samples lie beyond. The
 /// median is printed from three samples on.
 pub(crate) fn quantile(sorted: &[f64], censored: usize, q: f64) -> Reading {
     let total = sorted.len() + censored;
     if total == 0 {
         return Reading::NotMeasured;
     }
-    let loss = censored as f64 / total as f64;
-    if censored > 0 && loss >= (1.0 - q) / 10.0 {
-        return Reading::Refused(format!(
-            "{censored} of {total} calls have no end: beyond (1 − q)/10"
-        ));
+    if let Some(refused) = too_lossy(censored, total, q) {
+        return refused;
     }
     let beyond = (1.0 - q) * total as f64;
     let least = if q <= 0.5 { 1.5 } else { MIN_BEYOND };
-    if beyond < least {
+    // A hair of rounding is no missing sample.
+    if beyond + 1e-6 < least {
         return Reading::Refused(format!("{total} samples: too few beyond it"));
     }
     match at(sorted, total, q) {
@@ -37,6 +35,16 @@ pub(crate) fn quantile(sorted: &[f64], censored: usize, q: f64) -> Reading {
             .last()
             .map_or(Reading::NotMeasured, |largest| Reading::AtLeast(*largest)),
     }
+}
+
+/// Refuses a quantile whose loss, as a share of all `total` calls, is not below (1 − q)/10.
+pub(crate) fn too_lossy(censored: usize, total: usize, q: f64) -> Option<Reading> {
+    let lossy = censored > 0 && censored as f64 / total as f64 >= (1.0 - q) / 10.0;
+    lossy.then(|| {
+        Reading::Refused(format!(
+            "{censored} of {total} calls have no end: beyond (1 − q)/10"
+        ))
+    })
 }
 
 /// Linear interpolation between order statistics (R's type 7); `None` where the rank falls on a
@@ -67,17 +75,16 @@ pub(crate) fn sort(values: &mut [f64]) {
     values.sort_unstable_by(f64::total_cmp);
 }
 
-/// The quantile of values with weights: the smallest value at which the weight reaches `q`.
-pub(crate) fn weighted(sorted: &[(f64, f64)], q: f64) -> Option<f64> {
-    let total: f64 = sorted.iter().map(|(_, w)| w).sum();
+/// The quantile of values with weights, `beyond` being the weight of what is only known to be larger
+/// than all of them: the smallest value at which the weight reaches `q`; `None` where it lies beyond.
+pub(crate) fn weighted(sorted: &[(f64, f64)], beyond: f64, q: f64) -> Option<f64> {
+    let total: f64 = sorted.iter().map(|(_, w)| w).sum::<f64>() + beyond;
     let mut sum = 0.0;
-    for (value, weight) in sorted {
+    sorted.iter().find_map(|(value, weight)| {
         sum += weight;
-        if sum >= q * total {
-            return Some(*value);
-        }
-    }
-    sorted.last().map(|(v, _)| *v)
+        // A hair of rounding is no missing weight.
+        (sum + 1e-9 >= q * total).then_some(*value)
+    })
 }
 
 #[cfg(test)]
@@ -99,6 +106,10 @@ mod tests {
             Reading::Value { few: true, .. }
         ));
         assert!(matches!(quantile(&values, 0, 0.99), Reading::Refused(_)));
+        assert!(matches!(
+            quantile(&values[..199], 0, 0.95),
+            Reading::Refused(_)
+        ));
         assert!(
             matches!(quantile(&values, 3, 0.95), Reading::Refused(_)),
             "3 of 203 is above 0.5 %"
@@ -125,6 +136,7 @@ mod tests {
         // One call of 1000 quick tokens, two calls of one slow token each.
         let mut all: Vec<(f64, f64)> = (0..1_000).map(|_| (1.0, 0.001)).collect();
         all.extend([(9.0, 1.0), (9.0, 1.0)]);
-        assert_eq!(weighted(&all, 0.5), Some(9.0));
+        assert_eq!(weighted(&all, 0.0, 0.5), Some(9.0));
+        assert_eq!(weighted(&all, 4.0, 0.5), None, "beyond what was seen");
     }
 }

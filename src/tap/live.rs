@@ -16,6 +16,8 @@ pub(crate) struct Live {
     pub(crate) exchange: Box<Exchange>,
     decoder: Option<Decoder>,
     dialect: Dialect,
+    /// Events of the read being passed on, so far.
+    events_of_read: u32,
 }
 
 impl Live {
@@ -84,6 +86,7 @@ impl Live {
             exchange: Box::new(exchange),
             decoder: None,
             dialect,
+            events_of_read: 0,
         }
     }
 
@@ -113,17 +116,24 @@ impl Live {
         self.exchange.response_bytes += payload.len() as u64;
         let stream = &mut self.exchange.stream;
         if let Some(decoder) = &mut self.decoder {
-            let mut events = 0_u32;
+            let (events, joined) = (
+                &mut self.events_of_read,
+                &mut self.exchange.pressure.joined_events,
+            );
             decoder.feed(payload, &mut |framed| {
-                events += u32::from(!matches!(framed.events, [StreamEvent::KeepAlive]));
                 stream.observe(&framed, passage);
+                if !matches!(framed.events, [StreamEvent::KeepAlive]) {
+                    // A read can carry many chunks of the framing: the read counts, not the chunk.
+                    *joined += u32::from(*events > 0);
+                    *events += 1;
+                }
             });
-            self.exchange.pressure.joined_events += events.saturating_sub(1);
         }
     }
 
-    /// Notes what a read from upstream and its write to the client say of pressure.
-    pub(crate) fn pressure(&mut self, passage: &Passage) {
+    /// A read from upstream was written to the client; its payload follows.
+    pub(crate) fn read(&mut self, passage: &Passage) {
+        self.events_of_read = 0;
         let pressure = &mut self.exchange.pressure;
         pressure.reads += 1;
         pressure.unwaited_reads += u32::from(!passage.arrival.waited);

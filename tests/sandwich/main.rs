@@ -5,6 +5,7 @@
 
 mod faults;
 mod legs;
+mod measured;
 mod processes;
 mod rig;
 mod tls;

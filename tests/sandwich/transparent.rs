@@ -186,3 +186,58 @@ fn pipelined_requests_are_answered_in_order() {
     let got = text(&read_until(&mut socket, b"/b"));
     assert!(got.find("/a").unwrap() < got.find("/b").unwrap());
 }
+
+/// One event of content in a chunk of its own.
+fn event(text: &str) -> String {
+    let event = format!(
+        "data: {{\"id\":\"x\",\"choices\":[{{\"index\":0,\"delta\":{{\"content\":\"{text}\"}},\"finish_reason\":\"stop\"}}]}}\n\n"
+    );
+    format!("{:x}\r\n{event}\r\n", event.len())
+}
+
+#[test]
+fn events_that_share_a_read_are_counted_however_they_are_chunked() {
+    // Three events in three chunks, all in one write, so in one read of the tap.
+    let (at, _) = upstream(|socket, _| {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+        let all = [
+            head,
+            &event("a"),
+            &event("b"),
+            &event("c"),
+            "e\r\ndata: [DONE]\n\n\r\n0\r\n\r\n",
+        ]
+        .concat();
+        socket.write_all(all.as_bytes()).unwrap();
+    });
+    let mut rig = Rig::around(at);
+    exchange(&mut connect(rig.outer), chat(16, "", "").as_bytes(), END);
+    let calls = rig.calls();
+    let outer = &calls[0].outer;
+    assert_eq!(outer.stream.counts.text_events, 3);
+    // Three of content and [DONE]: three of them came with an earlier one.
+    assert_eq!(outer.pressure.joined_events, 3);
+}
+
+#[test]
+fn an_answer_that_ends_with_its_connection_is_complete_and_claims_no_departure_of_its_end() {
+    let (at, _) = upstream(|socket, _| {
+        let body = "data: {\"id\":\"x\",\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+        socket
+            .write_all(
+                format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n{body}")
+                    .as_bytes(),
+            )
+            .unwrap();
+        socket.shutdown(std::net::Shutdown::Both).unwrap();
+    });
+    let mut rig = Rig::around(at);
+    let got = text(&exchange(
+        &mut connect(rig.outer),
+        chat(16, "", "").as_bytes(),
+        b"never",
+    ));
+    assert!(got.ends_with("data: [DONE]\n\n"), "{got}");
+    let end = rig.calls()[0].outer.marks.end.unwrap();
+    assert_eq!(end.departure, None);
+}

@@ -3,7 +3,9 @@
 use super::Campaign;
 use crate::judge::{Evidence, verdict};
 use crate::progress::Phase;
+use crate::usage::shared;
 use crate::{LoadError, taps};
+use config::ChainKind;
 use record::manifest::{ChainInfo, FORMAT, Manifest, TapHealth, Workload};
 use record::pairing::Pairer;
 use record::rundir::{write_calls, write_exchanges};
@@ -28,7 +30,8 @@ impl Campaign<'_> {
             paired: &paired,
             taps: &healths,
             calibration: self.plan.calibration.as_ref(),
-            legged: &self.legged(),
+            legged: &self.legged(|_| true),
+            gateways: &self.legged(|kind| kind == ChainKind::Gateway),
             cpus: record::host::describe().cpus,
             stopped: self.stage.stop.requested(),
         });
@@ -59,8 +62,7 @@ impl Campaign<'_> {
             run: plan.name.clone(),
             started: self.started.clone(),
             host: record::host::describe(),
-            // Nothing here gives taps, gateway, load and engine CPUs of their own.
-            shared_cpu: true,
+            shared_cpu: self.shared_cpu(),
             simulated: plan.chains.iter().any(|c| c.chain.simulated),
             config,
             chains: plan.chains.iter().map(|c| self.chain_info(c)).collect(),
@@ -76,6 +78,16 @@ impl Campaign<'_> {
             taps: taps.to_vec(),
         };
         Ok(self.run.write_manifest(&manifest)?)
+    }
+
+    /// Whether load, taps, components and engine may run on the same CPUs. Told only of processes that
+    /// are named: with one that is not, they count as shared.
+    fn shared_cpu(&self) -> bool {
+        let plan = self.plan;
+        let own = vec![std::process::id()];
+        let taps: Vec<u32> = plan.taps.iter().filter_map(|t| t.pid).collect();
+        let components = self.components.iter().flat_map(|c| c.tree()).collect();
+        shared(&[own, taps, components, plan.engine_pids.clone()])
     }
 
     fn chain_info(&self, planned: &crate::PlannedChain) -> ChainInfo {

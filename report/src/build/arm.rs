@@ -53,6 +53,8 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell]) -> Arm {
         .filter(|j| j.client.outcome == CallOutcome::Complete)
         .count();
     let cpu: Option<f64> = cells.iter().map(|c| c.gateway_cpu).sum();
+    // All that the CPU was spent on, warm-up included.
+    let answered: u64 = cells.iter().map(|c| c.counted.answered).sum();
     let events: u64 = all()
         .filter_map(|j| j.taps.as_ref())
         .map(|t| u64::from(t.events))
@@ -82,8 +84,8 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell]) -> Arm {
         merge_ratio: (!ratios.is_empty()).then(|| ratios.iter().sum::<f64>() / ratios.len() as f64),
         joined_percent: (events > 0).then(|| 100.0 * joined as f64 / events as f64),
         gateway_cpu: cpu
-            .filter(|_| complete > 0)
-            .map(|cpu| cpu / complete as f64),
+            .filter(|_| answered > 0)
+            .map(|cpu| cpu / answered as f64),
         gateway_memory: cells.iter().filter_map(|c| c.gateway_memory).max(),
         claimed: middle(
             all().filter_map(|j| j.taps.as_ref()?.claimed.or(j.client.claimed_overhead)),
@@ -138,8 +140,12 @@ fn legs(blocks: &[&[Joined]], floors: &[&[Joined]]) -> Vec<LegRow> {
     let tokens = |blocks: &[&[Joined]]| -> Vec<Block> {
         let of = |calls: &&[Joined]| {
             let mut block = Block::default();
-            for legs in calls.iter().filter_map(|j| headline(j.taps.as_ref()?)) {
-                block.spans(&legs.tokens.delays);
+            for joined in *calls {
+                match joined.taps.as_ref().and_then(headline) {
+                    Some(legs) => block.spans(&legs.tokens.delays),
+                    None if lost(joined) => block.censor(),
+                    None => {}
+                }
             }
             block
         };
@@ -156,16 +162,25 @@ fn legs(blocks: &[&[Joined]], floors: &[&[Joined]]) -> Vec<LegRow> {
     rows
 }
 
+/// One leg of the calls of a block. A call that was not answered in full, or whose counterpart is
+/// missing, has no leg and is not left out: it may have been the slowest, and ranks as a lower
+/// bound at the top. Strata of their own (several attempts, cache hits, changed text) are counted apart.
 fn of_calls(calls: &[Joined], pick: Pick) -> Block {
     let mut block = Block::default();
-    for tapped in calls.iter().filter_map(|j| j.taps.as_ref()) {
-        // Recovery exists only where there were several attempts.
-        let found = headline(tapped).and_then(pick);
-        if let Some(span) = found {
-            block.span(span);
+    for joined in calls {
+        match joined.taps.as_ref().and_then(headline).and_then(pick) {
+            Some(span) => block.span(span),
+            None if lost(joined) => block.censor(),
+            None => {}
         }
     }
     block
+}
+
+fn lost(joined: &Joined) -> bool {
+    use record::pairing::CallClass::{Conflict, Unexplained};
+    let unpaired = |t: &Tapped| matches!(t.class, Conflict | Unexplained);
+    joined.client.outcome.censored() || joined.taps.as_ref().is_none_or(unpaired)
 }
 
 /// Added E2E of agent tasks: the sum over the calls of each task, where every call has its leg.

@@ -1,8 +1,8 @@
 //! One row of statistics over blocks.
 
 use crate::bootstrap::interval;
-use crate::model::LegRow;
-use crate::quantile::{plain, quantile, sort, weighted};
+use crate::model::{LegRow, Reading};
+use crate::quantile::{plain, quantile, sort, too_lossy, weighted};
 use record::span::Span;
 
 /// The values of one leg in one block, call by call.
@@ -72,7 +72,7 @@ fn median(blocks: &[&Block]) -> Option<f64> {
         let values: Vec<f64> = all.into_iter().map(|(v, _)| v).collect();
         return plain(&values, 0.5);
     }
-    weighted(&all, 0.5)
+    weighted(&all, 0.0, 0.5)
 }
 
 /// The row of a leg over its blocks.
@@ -83,16 +83,25 @@ pub(super) fn row(leg: &'static str, blocks: &[Block]) -> LegRow {
     let values: Vec<f64> = all.iter().map(|(v, _)| *v).collect();
     let censored = blocks.iter().map(|b| b.censored).sum();
     let per_call = blocks.iter().all(|b| b.weights.is_none());
-    // The rule counts values; where calls hold many, the value itself is the weighted one.
+    let calls: usize = blocks.iter().map(|b| b.calls).sum();
+    // Where calls hold many values, values lie beyond a quantile and calls are lost.
     let read = |q: f64| {
-        let reading = quantile(&values, censored, q);
-        match (reading, per_call) {
-            (crate::Reading::Value { few, .. }, false) => {
-                weighted(&all, q).map_or(crate::Reading::NotMeasured, |value| {
-                    crate::Reading::Value { value, few }
-                })
-            }
-            (reading, _) => reading,
+        if per_call {
+            return quantile(&values, censored, q);
+        }
+        if let Some(refused) = too_lossy(censored, calls + censored, q) {
+            return refused;
+        }
+        match quantile(&values, 0, q) {
+            Reading::Value { few, .. } => weighted(&all, censored as f64, q).map_or_else(
+                || {
+                    values
+                        .last()
+                        .map_or(Reading::NotMeasured, |v| Reading::AtLeast(*v))
+                },
+                |value| Reading::Value { value, few },
+            ),
+            other => other,
         }
     };
     let weight: f64 = all.iter().map(|(_, w)| w).sum();
@@ -107,7 +116,7 @@ pub(super) fn row(leg: &'static str, blocks: &[Block]) -> LegRow {
     let filled: Vec<&Block> = blocks.iter().filter(|b| !b.values.is_empty()).collect();
     LegRow {
         leg,
-        calls: blocks.iter().map(|b| b.calls).sum(),
+        calls,
         samples: values.len(),
         p50: read(0.5),
         p95: read(0.95),
@@ -125,7 +134,6 @@ pub(super) fn row(leg: &'static str, blocks: &[Block]) -> LegRow {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Reading;
 
     #[test]
     fn a_long_call_weighs_no_more_than_a_short_one() {
@@ -146,6 +154,32 @@ mod tests {
         );
         assert_eq!((row.calls, row.samples, row.interval), (3, 1_002, None));
         assert!((row.mean.unwrap() - (10.0 + 90.0 + 90.0) / 3.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_lost_call_is_no_quick_one() {
+        let span = |value| Span {
+            value,
+            low: value,
+            high: value,
+        };
+        let mut block = Block::default();
+        for value in 0..200 {
+            block.span(span(value));
+        }
+        block.censor();
+        let tail = row("request", &[block]).p95;
+        assert!(
+            matches!(tail, Reading::Value { value, .. } if value > 189.9),
+            "{tail:?}"
+        );
+        let mut tokens = Block::default();
+        tokens.spans(&vec![span(10); 1_000]);
+        tokens.censor();
+        assert!(
+            matches!(row("token", &[tokens]).p50, Reading::Refused(_)),
+            "half of the calls are lost"
+        );
     }
 
     #[test]

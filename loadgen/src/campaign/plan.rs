@@ -1,0 +1,179 @@
+//! Which cells a block has, and what each is to do.
+
+use super::Campaign;
+use crate::cell::{Order, Ran, Way};
+use config::ChainKind;
+use config::scenario::{Arrivals, CellLength};
+use record::manifest::{Cell, Counted, Drive};
+
+/// One cell of a block before it runs.
+#[derive(Clone)]
+pub(super) struct Planned {
+    pub(super) chain: usize,
+    pub(super) drive: Drive,
+    pub(super) length: CellLength,
+}
+
+impl Campaign<'_> {
+    /// The cells of a block, each chain with its ways. An untapped control is driven as its gateway
+    /// is; the other controls by the common rate and the sweep.
+    pub(super) fn planned(&self) -> Vec<Planned> {
+        let scenario = &self.plan.scenario;
+        let mut all = Vec::new();
+        for (chain, planned) in self.plan.chains.iter().enumerate() {
+            let kind = planned.chain.kind;
+            if kind != ChainKind::Gateway && !scenario.controls.contains(&kind) {
+                continue;
+            }
+            let measured = planned
+                .chain
+                .control_of
+                .as_ref()
+                .unwrap_or(&planned.chain.name);
+            let capacity = self.capacities.get(measured);
+            if let Some(open) = &scenario.open_loop {
+                let shares = open
+                    .shares
+                    .iter()
+                    .filter_map(|s| Some((capacity?.met * s, Some(*s))));
+                let rates = shares.chain(open.common_rate.map(|r| (r, None)));
+                all.extend(rates.map(|(rate, share)| Planned {
+                    chain,
+                    drive: Drive::Open { rate, share },
+                    length: open.cell.clone(),
+                }));
+            }
+            if let Some(closed) = &scenario.closed_loop {
+                let levels = closed.concurrency.iter();
+                all.extend(levels.map(|&concurrency| Planned {
+                    chain,
+                    drive: Drive::Closed { concurrency },
+                    length: closed.cell.clone(),
+                }));
+            }
+            if let Some(agent) = &scenario.agent
+                && matches!(kind, ChainKind::Gateway | ChainKind::Untapped)
+            {
+                let turns = u16::try_from(agent.turns).unwrap_or(u16::MAX);
+                let drive = Drive::Agent {
+                    turns,
+                    concurrency: agent.concurrency,
+                };
+                all.push(Planned {
+                    chain,
+                    drive,
+                    length: CellLength::default(),
+                });
+            }
+        }
+        all
+    }
+
+    /// The relay at a low rate, on the same tap threads, for as long as the cell lasts.
+    pub(super) fn probe(&self, one: &Planned, id: u32, block: u32) -> Option<Order> {
+        let probe = self.plan.scenario.floor_probe.as_ref()?;
+        let chain = self
+            .plan
+            .chains
+            .iter()
+            .position(|c| c.chain.name == probe.chain)?;
+        let own = &self.plan.chains[one.chain].chain;
+        if chain == one.chain || own.taps.is_empty() || matches!(one.drive, Drive::Capacity { .. })
+        {
+            return None;
+        }
+        Some(Order {
+            id,
+            target: self.targets[chain].clone(),
+            model: self.plan.chains[chain].chain.model.clone(),
+            block,
+            way: Way::Open {
+                rate: probe.rate,
+                arrivals: Arrivals::Poisson,
+                in_flight: 64,
+            },
+            length: CellLength {
+                duration: Some(config::Period::secs(86_400)),
+                calls: None,
+            },
+            warmup: CellLength::default(),
+        })
+    }
+
+    pub(super) fn order(&self, id: u32, one: &Planned, block: u32) -> Order {
+        let scenario = &self.plan.scenario;
+        let open = scenario.open_loop.as_ref();
+        let arrivals = open.map_or(Arrivals::Poisson, |o| o.arrivals);
+        let in_flight = u64::from(open.map_or(10_000, |o| o.in_flight_max));
+        let way = match &one.drive {
+            Drive::Closed { concurrency } => Way::Closed {
+                concurrency: *concurrency,
+            },
+            Drive::Open { rate, .. } | Drive::Capacity { rate } => Way::Open {
+                rate: *rate,
+                arrivals,
+                in_flight,
+            },
+            Drive::Agent { .. } => {
+                Way::Agent(scenario.agent.clone().unwrap_or(config::scenario::Agent {
+                    turns: 1,
+                    tasks: 1,
+                    concurrency: 1,
+                }))
+            }
+        };
+        Order {
+            id,
+            target: self.targets[one.chain].clone(),
+            model: self.plan.chains[one.chain].chain.model.clone(),
+            block,
+            way,
+            length: one.length.clone(),
+            warmup: scenario.warmup.clone(),
+        }
+    }
+}
+
+pub(super) fn rate_of(drive: &Drive) -> Option<f64> {
+    match drive {
+        Drive::Open { rate, .. } | Drive::Capacity { rate } => Some(*rate),
+        _ => None,
+    }
+}
+
+pub(super) fn rate_of_way(way: &Way) -> f64 {
+    if let Way::Open { rate, .. } = way {
+        *rate
+    } else {
+        0.0
+    }
+}
+
+pub(super) fn words(drive: &Drive) -> String {
+    match drive {
+        Drive::Open { rate, .. } => format!("open {rate:.1}/s"),
+        Drive::Capacity { rate } => format!("capacity {rate:.1}/s"),
+        Drive::Closed { concurrency } => format!("closed {concurrency}"),
+        Drive::Agent { turns, .. } => format!("agent {turns} turns"),
+    }
+}
+
+pub(super) fn describe(order: &Order, one: &Planned, block: u32, ran: Ran) -> Cell {
+    Cell {
+        id: order.id,
+        chain: order.target.chain.clone(),
+        drive: one.drive.clone(),
+        block,
+        from: ran.from,
+        to: ran.to,
+        scheduled: ran.scheduled,
+        sent: ran.sent,
+        counted: Counted::default(),
+        generator_cpu: None,
+        tap_cpu: None,
+        gateway_cpu: None,
+        gateway_memory: None,
+        saturated: None,
+        floor_cell: None,
+    }
+}
