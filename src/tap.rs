@@ -5,10 +5,16 @@
 
 mod connection;
 mod context;
+mod crossing;
+mod ending;
+mod exchange;
 mod fault;
 mod framing;
 mod head;
+mod http2;
 mod live;
+mod patience;
+mod portion;
 mod relay;
 mod sending;
 mod server;

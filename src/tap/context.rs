@@ -46,6 +46,8 @@ pub(crate) struct TapContext {
     pub(crate) chain: Arc<str>,
     pub(crate) name: Arc<str>,
     pub(crate) position: Position,
+    /// Clients may speak HTTP/2.
+    pub(crate) http2: bool,
     /// Names under which the call id goes on; none where no further tap reads it.
     pub(crate) call_headers: &'static [&'static str],
     /// The response tells the gateway which exchange this was, for it to echo.

@@ -1,6 +1,7 @@
 //! What a client is told when no answer can be had: a status and an OpenAI-shaped error object,
 //! which every OpenAI client shows to its user.
 
+use super::context::TapContext;
 use serde_json::json;
 
 /// An answer made by the tap itself.
@@ -18,6 +19,15 @@ impl Fault {
             kind,
             message: message.into(),
         }
+    }
+
+    /// The answer to a request body that is longer than the tap takes.
+    pub(crate) fn too_large(tap: &TapContext) -> Self {
+        let (limit, name) = (tap.body_max, &tap.name);
+        let message = format!(
+            "hopscope: request body exceeds limits.request_body_max of tap {name} ({limit} bytes)"
+        );
+        Self::new(413, "request_too_large", message)
     }
 
     fn reason(&self) -> &'static str {
@@ -38,6 +48,18 @@ impl Fault {
     pub(crate) fn body(&self) -> Vec<u8> {
         let body = json!({"error": {"message": self.message, "type": self.kind, "param": null, "code": self.status}});
         body.to_string().into_bytes()
+    }
+
+    /// The head of the response of HTTP/2; [`Self::body`] follows.
+    pub(crate) fn http2_head(&self) -> http::Response<()> {
+        let mut head = http::Response::new(());
+        *head.status_mut() =
+            http::StatusCode::from_u16(self.status).unwrap_or(http::StatusCode::BAD_GATEWAY);
+        let json = http::HeaderValue::from_static("application/json");
+        head.headers_mut().insert(http::header::CONTENT_TYPE, json);
+        let kind = http::HeaderValue::from_static(self.kind);
+        head.headers_mut().insert("x-hopscope-fault", kind);
+        head
     }
 
     /// The whole response of HTTP/1, after which the connection closes.

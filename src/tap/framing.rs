@@ -48,6 +48,8 @@ pub(crate) struct FramingError(&'static str);
 #[derive(Debug)]
 pub(crate) struct Framing {
     state: State,
+    /// The trailer section as it came, its closing line too.
+    trailers: Vec<u8>,
 }
 
 const SIZE_LINE: State = State::SizeLine {
@@ -66,7 +68,15 @@ impl Framing {
             BodyLength::Chunked => SIZE_LINE,
             BodyLength::UntilClose => State::UntilClose,
         };
-        Self { state }
+        Self {
+            state,
+            trailers: Vec::new(),
+        }
+    }
+
+    /// The trailer section of a chunked body that has ended: field lines and the closing one.
+    pub(crate) fn trailers(&self) -> &[u8] {
+        &self.trailers
     }
 
     /// The body has ended.
@@ -116,7 +126,10 @@ impl Framing {
                         State::Data(left)
                     };
                 }
-                _ => {
+                state => {
+                    if matches!(state, State::Trailer { .. }) {
+                        self.trailers.push(bytes[at]);
+                    }
                     self.state = self.line_byte(bytes[at])?;
                     at += 1;
                 }

@@ -162,22 +162,19 @@ impl Frame<'_> {
         !self.close && (minor >= 1 || self.keep)
     }
 
+    /// What the peer asks to upgrade to. The upgrade to `h2c` is not passed on: RFC 9113 §3.1
+    /// withdrew it, clients offer it unasked and go on without, and what follows it could not be
+    /// measured.
     fn upgrade(&self) -> Option<String> {
         self.upgrade
-            .filter(|_| self.upgrade_token)
+            .filter(|protocol| self.upgrade_token && !protocol.eq_ignore_ascii_case("h2c"))
             .map(str::to_owned)
     }
 
     /// The field goes no further than this connection. Framing fields never count as such, since
     /// the body passes through framed as it is.
     fn keeps_back(&self, name: &str) -> bool {
-        const ALWAYS: [&str; 5] = [
-            "connection",
-            "keep-alive",
-            "proxy-connection",
-            "upgrade",
-            REQUEST,
-        ];
+        const ALWAYS: [&str; 4] = ["connection", "keep-alive", "proxy-connection", "upgrade"];
         const NEVER: [&str; 4] = ["content-length", "transfer-encoding", "host", "te"];
         let is = |other: &&str| name.eq_ignore_ascii_case(other);
         ALWAYS.iter().any(&is) || (!NEVER.iter().any(&is) && self.named.iter().any(is))
@@ -216,22 +213,8 @@ pub(crate) fn request(bytes: &[u8]) -> Result<Option<(usize, RequestHead)>, Head
         fields: Vec::with_capacity(parsed.headers.len() + 2),
     };
     for header in parsed.headers.iter() {
-        let value = || {
-            std::str::from_utf8(header.value)
-                .ok()
-                .map(|v| v.trim().to_owned())
-        };
-        if header.name.eq_ignore_ascii_case(CALL) {
-            head.call = value();
-        } else if header.name.eq_ignore_ascii_case(REQUEST) {
-            head.client = value();
-        } else if header.name.eq_ignore_ascii_case(CALL_BIFROST) {
-        } else if !frame.keeps_back(header.name) {
-            if header.name.eq_ignore_ascii_case("traceparent") {
-                head.traceparent = value();
-            }
-            head.fields
-                .push((header.name.to_owned(), header.value.to_vec()));
+        if !frame.keeps_back(header.name) {
+            head.take(header.name, header.value);
         }
     }
     Ok(Some((length, head)))
@@ -273,21 +256,8 @@ pub(crate) fn response(
         fields: Vec::with_capacity(parsed.headers.len() + 1),
     };
     for header in parsed.headers.iter() {
-        let value = || std::str::from_utf8(header.value).unwrap_or_default().trim();
-        if header.name.eq_ignore_ascii_case(EXCHANGE)
-            || header.name.eq_ignore_ascii_case(EXCHANGE_LITELLM)
-        {
-            head.echoed = u64::from_str_radix(value(), 16).ok();
-            continue;
-        }
-        if header.name.eq_ignore_ascii_case("content-type") {
-            head.content_type = Some(value().to_owned());
-        } else if header.name.eq_ignore_ascii_case("content-encoding") {
-            head.encoded = !value().eq_ignore_ascii_case("identity");
-        }
         if !frame.keeps_back(header.name) {
-            head.fields
-                .push((header.name.to_owned(), header.value.to_vec()));
+            head.take(header.name, header.value);
         }
     }
     Ok(Some((length, head)))
@@ -302,6 +272,23 @@ pub(crate) fn field(out: &mut Vec<u8>, name: &str, value: &[u8]) {
 }
 
 impl RequestHead {
+    /// Takes a field that is not of one connection only: our own are understood and left out, the
+    /// others are passed on.
+    pub(crate) fn take(&mut self, name: &str, value: &[u8]) {
+        let is = |ours: &str| name.eq_ignore_ascii_case(ours);
+        let text = || std::str::from_utf8(value).ok().map(|v| v.trim().to_owned());
+        if is(CALL) {
+            self.call = text();
+        } else if is(REQUEST) {
+            self.client = text();
+        } else if !is(CALL_BIFROST) {
+            if is("traceparent") {
+                self.traceparent = text();
+            }
+            self.fields.push((name.to_owned(), value.to_vec()));
+        }
+    }
+
     /// The head as bytes, with `extra` fields; `host` replaces the client's `Host`.
     pub(crate) fn write(&self, out: &mut Vec<u8>, host: Option<&str>, extra: &[(&str, &str)]) {
         out.extend_from_slice(
@@ -325,6 +312,14 @@ impl RequestHead {
         out.extend_from_slice(b"\r\n");
     }
 
+    /// The client waits for 100 before it sends its body.
+    pub(crate) fn expects_continue(&self) -> bool {
+        self.minor >= 1
+            && self.fields.iter().any(|(name, value)| {
+                name.eq_ignore_ascii_case("expect") && value.eq_ignore_ascii_case(b"100-continue")
+            })
+    }
+
     /// The target without its query.
     pub(crate) fn path(&self) -> &str {
         self.target.split(['?', '#']).next().unwrap_or_default()
@@ -332,6 +327,23 @@ impl RequestHead {
 }
 
 impl ResponseHead {
+    /// Takes a field that is not of one connection only: the echo is understood and left out, the
+    /// others are passed on.
+    pub(crate) fn take(&mut self, name: &str, value: &[u8]) {
+        let is = |other: &str| name.eq_ignore_ascii_case(other);
+        let text = || std::str::from_utf8(value).unwrap_or_default().trim();
+        if is(EXCHANGE) || is(EXCHANGE_LITELLM) {
+            self.echoed = u64::from_str_radix(text(), 16).ok();
+            return;
+        }
+        if is("content-type") {
+            self.content_type = Some(text().to_owned());
+        } else if is("content-encoding") {
+            self.encoded = !text().eq_ignore_ascii_case("identity");
+        }
+        self.fields.push((name.to_owned(), value.to_vec()));
+    }
+
     /// The head as bytes for a client of HTTP/1.`minor`; `close` tells it that no other follows.
     pub(crate) fn write(
         &self,

@@ -9,58 +9,23 @@ mod homeward;
 mod outward;
 
 use super::context::TapContext;
+use super::ending::{Ending, Leftover, Why};
 use super::head::RequestHead;
 use super::live::Live;
+use super::patience::Patience;
 use super::socket::Socket;
 use homeward::{Homeward, HomewardState};
 use outward::Outward;
-use record::clock::{self, Nanos};
+use record::clock::Nanos;
 use record::exchange::Outcome;
 use record::stamp::Arrival;
-use std::io;
-use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
-use tokio::time::Sleep;
 
 /// Bytes of one read.
 const READ: usize = 16 * 1024;
 /// Rounds of one poll before other tasks of the thread have their turn.
 const ROUNDS: u32 = 32;
-
-/// How an exchange ended, for the connections.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
-    /// Answered in full: both connections may go on as far as each side agrees.
-    Complete { client: bool, upstream: bool },
-    /// The upstream closed a reused connection before a response byte.
-    Stale,
-    /// No response head came: the client can still be told why.
-    Unanswered(Why),
-    /// Part of a response went out: only a cut is honest.
-    Cut,
-    /// The client left.
-    ClientGone,
-    /// 101: the connections are now a pipe.
-    Upgraded,
-}
-
-/// Why no response head came.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Why {
-    /// The connection ended.
-    Closed,
-    /// It failed.
-    Failed(io::ErrorKind),
-    /// What came is not HTTP/1.
-    Malformed,
-    /// Too long a silence.
-    TimedOut,
-    /// The request body is longer than allowed.
-    TooLarge,
-    /// The request body is malformed.
-    BadRequest,
-}
 
 /// One exchange between two connections.
 pub(crate) struct Relay<'a> {
@@ -73,17 +38,7 @@ pub(crate) struct Relay<'a> {
     closing: bool,
     outward: Outward,
     homeward: Homeward,
-    timer: Pin<Box<Sleep>>,
-    last_activity: Nanos,
-}
-
-/// What is left of the request when an exchange is over.
-#[derive(Default)]
-pub(crate) struct Leftover {
-    /// Bytes of the next request.
-    pub(crate) surplus: Vec<u8>,
-    /// The request as sent: bytes, where its body begins, whether the body is chunked.
-    pub(crate) sent: Option<(Vec<u8>, usize, bool)>,
+    patience: Patience,
 }
 
 impl<'a> Relay<'a> {
@@ -98,7 +53,6 @@ impl<'a> Relay<'a> {
     ) -> Result<Self, Why> {
         let outward = Outward::begin(tap, live, request, early, arrival)?;
         let homeward = Homeward::begin();
-        let timer = Box::pin(tokio::time::sleep(tap.timeouts.response_head));
         Ok(Self {
             tap,
             client,
@@ -108,8 +62,7 @@ impl<'a> Relay<'a> {
             closing,
             outward,
             homeward,
-            timer,
-            last_activity: clock::now(),
+            patience: Patience::new(tap.timeouts.response_head),
         })
     }
 
@@ -146,27 +99,12 @@ impl<'a> Relay<'a> {
                 return Poll::Ready(ending);
             }
             if home.is_pending() && out.is_pending() {
-                return self.poll_timeout(cx);
+                let bound = self.bound();
+                return self.patience.poll(cx, bound).map(|()| self.timed_out());
             }
         }
         cx.waker().wake_by_ref();
         Poll::Pending
-    }
-
-    /// One timer for all bounds, looked at only when it fires.
-    fn poll_timeout(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {
-        loop {
-            if self.timer.as_mut().poll(cx).is_pending() {
-                return Poll::Pending;
-            }
-            let (limit, since) = self.bound();
-            let passed = Duration::from_nanos(clock::now().saturating_sub(since));
-            if passed >= limit {
-                return Poll::Ready(self.timed_out());
-            }
-            let next = tokio::time::Instant::now() + (limit - passed);
-            self.timer.as_mut().reset(next);
-        }
     }
 
     /// The bound in force, and since when it counts.
@@ -176,8 +114,8 @@ impl<'a> Relay<'a> {
             return (timeouts.client_write, since);
         }
         match self.homeward.state {
-            HomewardState::Head => (timeouts.response_head, self.last_activity),
-            _ => (timeouts.stream_idle, self.last_activity),
+            HomewardState::Head => (timeouts.response_head, self.patience.last_activity),
+            _ => (timeouts.stream_idle, self.patience.last_activity),
         }
     }
 

@@ -58,16 +58,6 @@ pub enum TapError {
         /// What is wrong.
         why: String,
     },
-    /// The configuration asks for what this version does not do.
-    #[error(
-        "{place}: tap `{tap}`: `http2: true` is not served by this version; leave it out, and both sides speak HTTP/1.1"
-    )]
-    Http2 {
-        /// Where the configuration says so.
-        place: String,
-        /// The tap.
-        tap: String,
-    },
     /// Anything else that the process needs.
     #[error(transparent)]
     Other(#[from] anyhow::Error),
@@ -230,12 +220,6 @@ fn position(written: config::Position) -> Position {
 }
 
 fn bind(named: &NamedChain<'_>, index: usize, point: &TapPoint) -> Result<Bound, TapError> {
-    if point.http2 || point.upstream.http2 {
-        return Err(TapError::Http2 {
-            place: (named.place)(index),
-            tap: point.name.clone(),
-        });
-    }
     let address = point.listen.get();
     let listener = TcpListener::bind(address).map_err(|source| TapError::Bind {
         place: (named.place)(index),
@@ -323,6 +307,7 @@ fn services(
             chain: tap.chain.clone(),
             name: point.name.as_str().into(),
             position: position(point.position),
+            http2: point.http2,
             call_headers: tap.template.call_headers,
             echoes: tap.template.echoes,
             upstream: Upstream::new(
@@ -373,8 +358,11 @@ fn tls_settings(
         why,
     };
     let (cert, key) = (tls.cert.to_string_lossy(), tls.key.to_string_lossy());
-    let settings = pingora::listeners::tls::TlsSettings::intermediate(&cert, &key)
+    let mut settings = pingora::listeners::tls::TlsSettings::intermediate(&cert, &key)
         .map_err(|e| fail(e.to_string()))?;
+    if tap.point.http2 {
+        settings.enable_h2();
+    }
     Ok(settings)
 }
 

@@ -1,8 +1,8 @@
 //! A connection whose reads and writes are stamped where they happen.
 
 use crate::lag;
-use pingora::protocols::Stream;
 use pingora::protocols::l4::stream::Stream as L4Stream;
+use pingora::protocols::{ALPN, Stream};
 use record::clock::{self, Nanos};
 use record::stamp::{Arrival, StampClass};
 use std::io;
@@ -63,6 +63,19 @@ impl Socket {
     /// Marks that further exchanges are on a used connection.
     pub(crate) fn mark_reused(&mut self) {
         self.reused = true;
+    }
+
+    /// TLS has agreed on HTTP/2.
+    pub(crate) fn speaks_http2(&self) -> bool {
+        match &self.io {
+            Io::Plain(_) => false,
+            Io::Other(stream) => stream.selected_alpn_proto() == Some(ALPN::H2),
+        }
+    }
+
+    /// Whatever arrived before this instant has been read.
+    pub(crate) fn drained(&self) -> Nanos {
+        self.drained
     }
 
     /// The stamp class of HTTP/1 on this connection.

@@ -1,9 +1,11 @@
 //! Where a tap sends: addresses resolved asynchronously, taken in turn, connections kept and reused.
 
+use super::http2::{Session, Sessions};
 use super::socket::Socket;
 use config::chain::HostHeader;
 use hickory_resolver::TokioResolver;
 use pingora::connectors::{ConnectorOptions, TransportConnector};
+use pingora::protocols::ALPN;
 use pingora::upstreams::peer::{HttpPeer, Peer as _};
 use record::clock;
 use record::stamp::StampClass;
@@ -30,6 +32,7 @@ pub(crate) struct Upstream {
     settings: config::chain::Upstream,
     resolver: Option<Arc<TokioResolver>>,
     connector: Arc<TransportConnector>,
+    sessions: Sessions,
     turn: Arc<AtomicUsize>,
     kernel_stamps: bool,
 }
@@ -52,11 +55,28 @@ impl Connectors {
 
 /// A connection and where it leads.
 pub(crate) struct Connected {
-    pub(crate) socket: Socket,
+    pub(crate) link: Link,
     pub(crate) address: Arc<str>,
     /// Nanoseconds to connect; `None` for a reused connection.
     pub(crate) took: Option<u64>,
-    key: u64,
+}
+
+/// How the upstream is spoken to.
+pub(crate) enum Link {
+    /// A connection to itself; `key` is its place in the pool.
+    H1 { socket: Socket, key: u64 },
+    /// A share of a connection.
+    H2(Session),
+}
+
+impl Connected {
+    /// Stamp class of the upstream side.
+    pub(crate) fn class(&self) -> StampClass {
+        match &self.link {
+            Link::H1 { socket, .. } => socket.class(),
+            Link::H2(_) => StampClass::H2,
+        }
+    }
 }
 
 impl Upstream {
@@ -77,14 +97,17 @@ impl Upstream {
             settings,
             resolver,
             connector,
+            sessions: Sessions::default(),
             turn,
             kernel_stamps,
         }
     }
 
-    /// Stamp class of the upstream side.
+    /// Stamp class of the upstream side, as far as it is known before a connection is.
     pub(crate) fn class(&self) -> StampClass {
-        if self.settings.tls.is_some() {
+        if self.settings.http2 {
+            StampClass::H2
+        } else if self.settings.tls.is_some() {
             StampClass::Tls
         } else {
             StampClass::Socket
@@ -158,45 +181,40 @@ impl Upstream {
         let timeout: Duration = self.settings.connect_timeout.into();
         peer.options.connection_timeout = Some(timeout);
         peer.options.total_connection_timeout = Some(timeout);
+        if self.settings.http2 && tls.is_some() {
+            peer.options.alpn = ALPN::H2H1;
+        }
         let verify = tls.is_none_or(|t| t.verify);
         peer.options.verify_cert = verify;
         peer.options.verify_hostname = verify;
         peer
     }
 
-    /// A connection: an idle one unless `fresh`, else a new one, to the first server that answers.
+    /// A connection: a used one unless `fresh`, else a new one, to the first server that answers.
     pub(crate) async fn connect(&self, fresh: bool) -> Result<Connected, UpstreamError> {
         let mut last = None;
         for peer in self.peers().await? {
-            let address: Arc<str> = peer.address().to_string().into();
-            let key = peer.reuse_hash();
-            if !fresh && let Some(stream) = self.connector.reused_stream(&peer).await {
-                let socket = Socket::new(stream, self.kernel_stamps, true);
+            if !fresh && let Some(link) = self.used(&peer).await {
                 return Ok(Connected {
-                    socket,
-                    address,
+                    link,
+                    address: peer.address().to_string().into(),
                     took: None,
-                    key,
                 });
             }
             let began = clock::now();
-            match self.connector.new_stream(&peer).await {
-                Ok(stream) => {
+            let address: Arc<str> = peer.address().to_string().into();
+            match self.open(&peer).await {
+                Ok(link) => {
                     let took = Some(clock::now().saturating_sub(began));
-                    let socket = Socket::new(stream, self.kernel_stamps, false);
                     return Ok(Connected {
-                        socket,
+                        link,
                         address,
                         took,
-                        key,
                     });
                 }
-                Err(error) => {
-                    let why = explain(&error);
-                    last = Some(UpstreamError::Connect {
-                        address: address.to_string(),
-                        why,
-                    });
+                Err(why) => {
+                    let address = address.to_string();
+                    last = Some(UpstreamError::Connect { address, why });
                 }
             }
         }
@@ -206,11 +224,53 @@ impl Upstream {
         }))
     }
 
-    /// Gives a connection back for the next exchange.
+    /// A connection that is there already.
+    async fn used(&self, peer: &HttpPeer) -> Option<Link> {
+        if self.settings.http2
+            && let Some(address) = peer.address().as_inet()
+            && let Some(session) = self
+                .sessions
+                .get(*address, self.settings.idle_timeout.into())
+        {
+            return Some(Link::H2(session));
+        }
+        let stream = self.connector.reused_stream(peer).await?;
+        Some(Link::H1 {
+            socket: Socket::new(stream, self.kernel_stamps, true),
+            key: peer.reuse_hash(),
+        })
+    }
+
+    /// A new connection, of HTTP/2 where that is asked for and, over TLS, agreed on.
+    async fn open(&self, peer: &HttpPeer) -> Result<Link, String> {
+        let stream = self
+            .connector
+            .new_stream(peer)
+            .await
+            .map_err(|error| explain(&error))?;
+        let socket = Socket::new(stream, self.kernel_stamps, false);
+        let tls = self.settings.tls.is_some();
+        match peer.address().as_inet() {
+            Some(address) if self.settings.http2 && (!tls || socket.speaks_http2()) => self
+                .sessions
+                .open(*address, socket, tls)
+                .await
+                .map(Link::H2)
+                .map_err(|error| format!("HTTP/2 cannot begin: {error}")),
+            _ => Ok(Link::H1 {
+                socket,
+                key: peer.reuse_hash(),
+            }),
+        }
+    }
+
+    /// Gives a connection back for the next exchange. HTTP/2 never left.
     pub(crate) fn release(&self, connected: Connected) {
-        let idle: Duration = self.settings.idle_timeout.into();
-        self.connector
-            .release_stream(connected.socket.into_stream(), connected.key, Some(idle));
+        if let Link::H1 { socket, key } = connected.link {
+            let idle: Duration = self.settings.idle_timeout.into();
+            self.connector
+                .release_stream(socket.into_stream(), key, Some(idle));
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod rig;
 
 use record::leg::{TextAgreement, identity_error};
 use record::pairing::{Call, CallClass, Confirmed, MatchedBy};
+use record::stamp::StampClass;
 use rig::{END, chain, chat, connect, exchange, free, pair, serve};
 use sim::engine::EngineOptions;
 use sim::truth::Log;
@@ -71,6 +72,17 @@ fn through(
     ready: &str,
     count: usize,
 ) -> Through {
+    through_over(false, name, arguments, ready, count)
+}
+
+/// The same, with HTTP/2 on both sides of the gateway where `http2` says so.
+fn through_over(
+    http2: bool,
+    name: &str,
+    arguments: impl Fn(SocketAddr, SocketAddr, SocketAddr) -> Vec<String>,
+    ready: &str,
+    count: usize,
+) -> Through {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let engine = runtime.block_on(async {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -89,7 +101,9 @@ fn through(
         at
     });
     let (outer, inner, gateway) = (free(), free(), free());
-    let chain = chain(&[("outer", outer, gateway), ("inner", inner, engine)]);
+    let mut chain = chain(&[("outer", outer, gateway), ("inner", inner, engine)]);
+    chain.taps[0].upstream.http2 = http2;
+    chain.taps[1].http2 = http2;
     let dir = tempfile::tempdir().unwrap();
     let server = serve(&chain, &dir.path().join("taps/tap"), "tap");
     let work = dir.path().join("work");
@@ -98,6 +112,7 @@ fn through(
         .arg(&work)
         .args(arguments(gateway, inner, engine))
         .env("LITELLM_MASTER_KEY", KEY)
+        .env("HTTP2", if http2 { "1" } else { "" })
         .stdout(log.try_clone().unwrap())
         .stderr(log)
         .spawn()
@@ -245,6 +260,28 @@ fn envoy_passes_everything_and_adds_little() {
             "Envoy leaves the body alone"
         );
         assert_eq!(call.legs().unwrap().merge_ratio, Some(1.0));
+    }
+}
+
+#[test]
+fn envoy_over_http2_on_both_sides_is_measured_in_a_class_of_its_own() {
+    if !installed("envoy") {
+        return;
+    }
+    let arguments = |gateway: SocketAddr, inner: SocketAddr, _: SocketAddr| {
+        vec![gateway.port().to_string(), inner.to_string()]
+    };
+    let found = through_over(true, "envoy", arguments, "/-/ready", 30);
+    sound(&found, 30);
+    println!(
+        "Envoy over HTTP/2: measured added TTFT {:.3} ms",
+        median(added_ttft_ms(&found))
+    );
+    for call in found.calls.iter().filter(|c| c.outer.request.generation) {
+        let inner = call.served_by().unwrap();
+        assert_eq!(call.outer.connection.upstream_class, StampClass::H2);
+        assert_eq!(inner.connection.client_class, StampClass::H2);
+        assert_eq!(call.outer.request.body_hash, inner.request.body_hash);
     }
 }
 

@@ -4,6 +4,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod faults;
+mod http2;
+mod http2_rules;
 mod legs;
 mod measured;
 mod processes;

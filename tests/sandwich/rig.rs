@@ -9,10 +9,11 @@ use record::rundir::RunDir;
 use sim::engine::EngineOptions;
 use sim::gateway::GatewayOptions;
 use sim::truth::Log;
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::Duration;
 use tokio::runtime::Runtime;
 
@@ -27,11 +28,16 @@ pub(crate) struct Rig {
     runtime: Option<Runtime>,
 }
 
+/// An address that nobody listens on, and that no other call of this process was given.
 pub(crate) fn free() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0")
-        .unwrap()
-        .local_addr()
-        .unwrap()
+    static GIVEN: Mutex<BTreeSet<SocketAddr>> = Mutex::new(BTreeSet::new());
+    loop {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        if GIVEN.lock().unwrap().insert(address) {
+            return address;
+        }
+    }
 }
 
 pub(crate) fn chain(taps: &[(&str, SocketAddr, SocketAddr)]) -> Chain {

@@ -241,3 +241,25 @@ fn an_answer_that_ends_with_its_connection_is_complete_and_claims_no_departure_o
     let end = rig.calls()[0].outer.marks.end.unwrap();
     assert_eq!(end.departure, None);
 }
+
+#[test]
+fn an_upload_that_is_refused_midway_still_gets_its_answer() {
+    // The upstream is never reached: the length alone is beyond the bound.
+    let rig = Rig::around(crate::rig::free());
+    for _ in 0..20 {
+        let mut socket = connect(rig.outer);
+        let mut sending = socket.try_clone().unwrap();
+        let writer = std::thread::spawn(move || {
+            let head =
+                "POST /v1/chat/completions HTTP/1.1\r\nHost: h\r\nContent-Length: 4000000\r\n\r\n";
+            sending.write_all(head.as_bytes()).unwrap();
+            for _ in 0..60 {
+                // The tap may close once it has waited long enough.
+                let _ = sending.write_all(&[b'x'; 64 * 1024]);
+            }
+        });
+        let got = text(&read_until(&mut socket, b"}}"));
+        assert!(got.starts_with("HTTP/1.1 413"), "{got:?}");
+        writer.join().unwrap();
+    }
+}

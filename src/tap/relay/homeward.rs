@@ -1,7 +1,8 @@
 //! The response's direction: upstream to client.
 
 use super::outward::OutwardState;
-use super::{Ending, READ, Relay, Why};
+use super::{READ, Relay};
+use crate::tap::ending::{Ending, Why};
 use crate::tap::framing::{BodyLength, Framing};
 use crate::tap::head::{self, ResponseHead};
 use crate::tap::sending::Sending;
@@ -102,7 +103,7 @@ impl Relay<'_> {
                 Ending::Unanswered(Why::Closed)
             }));
         }
-        self.last_activity = arrival.at;
+        self.patience.last_activity = arrival.at;
         home.arrival = Some(arrival);
         home.head.extend_from_slice(&home.buffer[..count]);
         Poll::Ready(self.take_head().flatten())
@@ -185,7 +186,7 @@ impl Relay<'_> {
                 return Poll::Ready(Some(Ending::Cut));
             }
         };
-        self.last_activity = arrival.at;
+        self.patience.last_activity = arrival.at;
         home.arrival = Some(arrival);
         if count == 0 {
             return Poll::Ready(Some(self.upstream_closed(arrival)));
@@ -238,7 +239,7 @@ impl Relay<'_> {
             Poll::Ready(Ok(departure)) => departure,
             Poll::Ready(Err(_)) => return Poll::Ready(Some(Ending::ClientGone)),
         };
-        self.last_activity = departure.end;
+        self.patience.last_activity = departure.end;
         if home.state == HomewardState::SendingInterim {
             home.state = HomewardState::Head;
             return Poll::Ready(None);

@@ -1,7 +1,8 @@
 //! The request's direction: client to upstream.
 
-use super::{Ending, READ, Relay, Why};
+use super::{READ, Relay};
 use crate::tap::context::TapContext;
+use crate::tap::ending::{Ending, RETAIN, Why};
 use crate::tap::framing::{BodyLength, Framing};
 use crate::tap::head::{MAX_HEAD, RequestHead};
 use crate::tap::live::Live;
@@ -9,9 +10,6 @@ use crate::tap::sending::Sending;
 use record::stamp::{Arrival, Passage};
 use std::ops::Range;
 use std::task::{Context, Poll};
-
-/// Request bytes kept for a resend and for the record; a longer request keeps none.
-const RETAIN: usize = 1024 * 1024;
 
 /// The request's direction.
 pub(super) struct Outward {
@@ -110,7 +108,7 @@ impl Relay<'_> {
                 return Poll::Ready(None);
             }
         };
-        self.last_activity = sent.end;
+        self.patience.last_activity = sent.end;
         let passage = Passage {
             arrival: out.arrival,
             departure: Some(sent),
@@ -150,7 +148,7 @@ impl Relay<'_> {
             Poll::Ready(Ok((count, arrival))) if count > 0 => (count, arrival),
             Poll::Ready(_) => return Poll::Ready(Some(Ending::ClientGone)),
         };
-        self.last_activity = arrival.at;
+        self.patience.last_activity = arrival.at;
         out.bytes.truncate(from + count);
         out.ranges.clear();
         let Ok(used) = out.framing.follow(&out.bytes[from..], &mut out.ranges) else {

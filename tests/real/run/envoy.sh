@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Envoy in the foreground: cleartext HTTP/1 on both sides, one worker thread, round robin.
+# Envoy in the foreground: cleartext HTTP/1 on both sides (HTTP2=1: HTTP/2 by prior knowledge, while
+# HTTP/1 clients are served too), one worker thread, round robin.
 #
-#   [ADMIN_PORT=n] [UNTAPPED_PORT=n ENGINE=HOST:PORT] envoy.sh WORK_DIR PORT UPSTREAM…
+#   [HTTP2=1] [ADMIN_PORT=n] [UNTAPPED_PORT=n ENGINE=HOST:PORT] envoy.sh WORK_DIR PORT UPSTREAM…
 #
 # (UPSTREAM is HOST:PORT.) Ready when GET http://127.0.0.1:PORT/-/ready answers 200. With
 # ADMIN_PORT, /stats/prometheus is served there. With UNTAPPED_PORT the same process also passes
@@ -26,7 +27,7 @@ listener() {
               typed_config:
                 "@type": type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager
                 stat_prefix: $name
-                codec_type: HTTP1
+                codec_type: $([ -n "${HTTP2:-}" ] && echo AUTO || echo HTTP1)
                 preserve_external_request_id: true
                 stream_idle_timeout: 0s
                 request_timeout: 0s
@@ -54,6 +55,13 @@ cluster() {
       type: STATIC
       connect_timeout: 5s
       lb_policy: ROUND_ROBIN
+$([ -z "${HTTP2:-}" ] || cat <<'HTTP2'
+      typed_extension_protocol_options:
+        envoy.extensions.upstreams.http.v3.HttpProtocolOptions:
+          "@type": type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions
+          explicit_http_config: {http2_protocol_options: {}}
+HTTP2
+)
       circuit_breakers:
         thresholds: [{max_connections: 100000, max_pending_requests: 100000, max_requests: 100000}]
       load_assignment:
