@@ -5,6 +5,7 @@ use config::scenario::VerdictLimits;
 use record::client::ClientCall;
 use record::manifest::{Calibration, Cell, Drive, TapHealth};
 use record::pairing::Call;
+use record::stamp::StampClass;
 use record::verdict::{Check, Verdict};
 use std::collections::HashSet;
 
@@ -36,7 +37,13 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
         lateness(e),
         pairing(e),
     ];
-    checks.extend([lost(e), floor(e), clock_steps(e), came_to_its_end(e)]);
+    checks.extend([
+        lost(e),
+        floor(e),
+        stamp_class(e),
+        clock_steps(e),
+        came_to_its_end(e),
+    ]);
     Verdict { checks }
 }
 
@@ -249,6 +256,49 @@ fn floor(e: &Evidence<'_>) -> Check {
         "times its range",
         e.limits.floor_factor_max,
         outside,
+        detail,
+    )
+}
+
+/// Bounds and calibration hold per stamp class: a gateway whose inner faces speak TLS or HTTP/2 is
+/// measured with an instrument that nobody calibrated.
+fn stamp_class(e: &Evidence<'_>) -> Check {
+    let faces: Vec<StampClass> = e
+        .paired
+        .iter()
+        .filter(|c| e.gateways.contains(&*c.outer.chain))
+        .filter_map(|c| Some((c, c.served_by()?)))
+        .flat_map(|(c, inner)| {
+            [
+                c.outer.connection.upstream_class,
+                inner.connection.client_class,
+            ]
+        })
+        .collect();
+    let (measured, detail) = match e.calibration {
+        Some(calibration) if !faces.is_empty() => {
+            let other = |class: &&StampClass| class.name() != calibration.class;
+            let others: HashSet<&str> = faces.iter().filter(other).map(|c| c.name()).collect();
+            let share = faces.iter().filter(other).count() as f64 / faces.len() as f64;
+            let others: Vec<&str> = others.into_iter().collect();
+            let detail = if others.is_empty() {
+                format!("all of class {}", calibration.class)
+            } else {
+                format!(
+                    "calibrated is {}, measured also {}: use cleartext HTTP/1.1 between taps and gateway",
+                    calibration.class,
+                    others.join(", ")
+                )
+            };
+            (Some(share), detail)
+        }
+        _ => (None, "no calibration, or no paired call".to_owned()),
+    };
+    Check::at_most(
+        "stamp-class",
+        "of inner faces uncalibrated",
+        0.0,
+        measured,
         detail,
     )
 }
