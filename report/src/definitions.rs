@@ -14,7 +14,7 @@ const fn define(name: &'static str, meaning: &'static str) -> Definition {
 }
 
 /// Every word of the report, in the order in which it is shown.
-pub const DEFINITIONS: [Definition; 17] = [
+pub const DEFINITIONS: [Definition; 18] = [
     define(
         "request",
         "outer tap began to write the last request byte → inner tap read it (first attempt)",
@@ -35,6 +35,10 @@ pub const DEFINITIONS: [Definition; 17] = [
     define(
         "recovery",
         "first attempt → serving attempt at the inner tap; calls with several attempts are out of the headline legs",
+    ),
+    define(
+        "outside the attempts",
+        "with several attempts: outer duration less the union of the inner exchanges",
     ),
     define("added TTFT", "request + recovery + first token"),
     define(

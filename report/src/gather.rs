@@ -1,6 +1,8 @@
 //! From run directories to calls with their legs, cell by cell.
 
 use crate::ReportError;
+use crate::quantile::Rules;
+use config::Scenario;
 use record::client::ClientCall;
 use record::leg::{Legs, TextAgreement, identity_error};
 use record::manifest::{Cell, Manifest};
@@ -76,6 +78,8 @@ fn own_delay(call: &Call) -> Option<f64> {
 pub(crate) struct Gathered {
     pub(crate) name: String,
     pub(crate) manifest: Manifest,
+    /// When its quantiles are printed.
+    pub(crate) rules: Rules,
     /// Calls by cell id, warm-up left out.
     pub(crate) calls: HashMap<u32, Vec<Joined>>,
     /// Cells that are the floor probe of another.
@@ -143,10 +147,30 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
         || path.display().to_string(),
         |n| n.to_string_lossy().into_owned(),
     );
+    let rules = rules(path, &manifest, losses);
     Ok(Gathered {
         name,
+        rules,
         manifest,
         calls: by_cell,
         floors,
     })
+}
+
+/// The rules of the scenario that the run was made by; the shipped ones where its text is not there
+/// or is of another version.
+fn rules(path: &Path, manifest: &Manifest, losses: &mut Vec<String>) -> Rules {
+    let Some(text) = manifest.config.get("scenario").filter(|t| !t.is_empty()) else {
+        return Rules::default();
+    };
+    match config::from_text::<Scenario>(Path::new("scenario"), text) {
+        Ok(scenario) => Rules::from(&scenario.limits),
+        Err(_) => {
+            losses.push(format!(
+                "{}: its scenario is not one that this version understands; quantiles are printed by the default limits",
+                path.display()
+            ));
+            Rules::default()
+        }
+    }
 }

@@ -115,6 +115,8 @@ pub struct Arm {
     pub strata: Strata,
     /// Legs; empty without an inner tap.
     pub legs: Vec<LegRow>,
+    /// Legs of the calls that took several attempts, which are in no headline leg; empty without any.
+    pub recovered: Vec<LegRow>,
     /// TTFT from the actual send, at the client.
     pub ttft: LegRow,
     /// TTFT from the intended send.

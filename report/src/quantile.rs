@@ -1,27 +1,50 @@
 //! When a quantile may be printed, and what it is.
 
 use crate::model::Reading;
+use config::scenario::VerdictLimits;
 
-/// Samples beyond a quantile, at the least, for it to be printed at all.
-const MIN_BEYOND: f64 = 10.0;
+/// When a quantile is printed at all; each scenario may say otherwise under `limits`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Rules {
+    /// Samples beyond it, at the least (`samples_beyond_min`).
+    pub(crate) beyond: f64,
+    /// The loss must be below this share of 1 − q (`loss_share_of_tail`).
+    pub(crate) loss: f64,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self::from(&VerdictLimits::default())
+    }
+}
+
+impl From<&VerdictLimits> for Rules {
+    fn from(limits: &VerdictLimits) -> Self {
+        Self {
+            beyond: limits.samples_beyond_min as f64,
+            loss: limits.loss_share_of_tail,
+        }
+    }
+}
+
 /// Below this many it is printed as resting on few.
 const FIRM_BEYOND: f64 = 100.0;
 
 /// The quantile `q` of `sorted` values and `censored` further ones that are only known to be
 /// larger than any value they reached (lost, cut or failed calls rank at the top).
 ///
-/// Not printed where the loss is not below (1 − q)/10, or fewer than ten samples lie beyond. The
-/// median is printed from three samples on.
-pub(crate) fn quantile(sorted: &[f64], censored: usize, q: f64) -> Reading {
+/// Not printed where the loss is too large or too few samples lie beyond, by `rules`. The median is
+/// printed from three samples on.
+pub(crate) fn quantile(sorted: &[f64], censored: usize, q: f64, rules: &Rules) -> Reading {
     let total = sorted.len() + censored;
     if total == 0 {
         return Reading::NotMeasured;
     }
-    if let Some(refused) = too_lossy(censored, total, q) {
+    if let Some(refused) = too_lossy(censored, total, q, rules) {
         return refused;
     }
     let beyond = (1.0 - q) * total as f64;
-    let least = if q <= 0.5 { 1.5 } else { MIN_BEYOND };
+    let least = if q <= 0.5 { 1.5 } else { rules.beyond };
     // A hair of rounding is no missing sample.
     if beyond + 1e-6 < least {
         return Reading::Refused(format!("{total} samples: too few beyond it"));
@@ -37,12 +60,13 @@ pub(crate) fn quantile(sorted: &[f64], censored: usize, q: f64) -> Reading {
     }
 }
 
-/// Refuses a quantile whose loss, as a share of all `total` calls, is not below (1 − q)/10.
-pub(crate) fn too_lossy(censored: usize, total: usize, q: f64) -> Option<Reading> {
-    let lossy = censored > 0 && censored as f64 / total as f64 >= (1.0 - q) / 10.0;
+/// Refuses a quantile whose loss, as a share of all `total` calls, is too large a part of its tail.
+pub(crate) fn too_lossy(censored: usize, total: usize, q: f64, rules: &Rules) -> Option<Reading> {
+    let loss = rules.loss;
+    let lossy = censored > 0 && censored as f64 / total as f64 >= (1.0 - q) * loss;
     lossy.then(|| {
         Reading::Refused(format!(
-            "{censored} of {total} calls have no end: beyond (1 − q)/10"
+            "{censored} of {total} calls have no end: not below {loss} × (1 − q)"
         ))
     })
 }
@@ -95,33 +119,66 @@ mod tests {
     fn a_tail_needs_samples_and_few_losses() {
         let values: Vec<f64> = (0..200).map(f64::from).collect();
         assert_eq!(
-            quantile(&values, 0, 0.5),
+            quantile(&values, 0, 0.5, &Rules::default()),
             Reading::Value {
                 value: 99.5,
                 few: false
             }
         );
         assert!(matches!(
-            quantile(&values, 0, 0.95),
+            quantile(&values, 0, 0.95, &Rules::default()),
             Reading::Value { few: true, .. }
         ));
-        assert!(matches!(quantile(&values, 0, 0.99), Reading::Refused(_)));
         assert!(matches!(
-            quantile(&values[..199], 0, 0.95),
+            quantile(&values, 0, 0.99, &Rules::default()),
+            Reading::Refused(_)
+        ));
+        assert!(matches!(
+            quantile(&values[..199], 0, 0.95, &Rules::default()),
             Reading::Refused(_)
         ));
         assert!(
-            matches!(quantile(&values, 3, 0.95), Reading::Refused(_)),
+            matches!(
+                quantile(&values, 3, 0.95, &Rules::default()),
+                Reading::Refused(_)
+            ),
             "3 of 203 is above 0.5 %"
         );
-        assert!(matches!(quantile(&values, 3, 0.5), Reading::Value { .. }));
-        assert_eq!(quantile(&[], 0, 0.5), Reading::NotMeasured);
+        assert!(matches!(
+            quantile(&values, 3, 0.5, &Rules::default()),
+            Reading::Value { .. }
+        ));
+        assert_eq!(
+            quantile(&[], 0, 0.5, &Rules::default()),
+            Reading::NotMeasured
+        );
+    }
+
+    #[test]
+    fn a_scenario_may_ask_for_more_samples_or_bear_more_loss() {
+        let values: Vec<f64> = (0..200).map(f64::from).collect();
+        let strict = Rules {
+            beyond: 20.0,
+            loss: 0.1,
+        };
+        assert!(matches!(
+            quantile(&values, 0, 0.95, &strict),
+            Reading::Refused(_)
+        ));
+        let lax = Rules {
+            beyond: 10.0,
+            loss: 0.5,
+        };
+        assert!(matches!(
+            quantile(&values, 3, 0.95, &lax),
+            Reading::Value { .. }
+        ));
     }
 
     #[test]
     fn censored_calls_rank_at_the_top() {
         let values: Vec<f64> = (0..1_000).map(f64::from).collect();
-        let with = quantile(&values, 40, 0.5);
+        let with = quantile(&values, 40, 0.5, &Rules::default());
         assert_eq!(
             with,
             Reading::Value {

@@ -4,7 +4,7 @@ use super::label;
 use super::row::{Block, row};
 use crate::gather::{Gathered, Joined, Tapped};
 use crate::model::{Arm, LegRow, Strata};
-use crate::quantile::{plain, sort};
+use crate::quantile::{Rules, plain, sort};
 use record::client::{CallOutcome, ClientCall};
 use record::leg::Legs;
 use record::manifest::Cell;
@@ -14,10 +14,9 @@ use std::collections::BTreeMap;
 type Pick = fn(&Legs) -> Option<Span>;
 
 /// The legs of one value a call, in the order in which they are shown.
-pub(super) const LEGS: [(&str, Pick); 11] = [
+pub(super) const LEGS: [(&str, Pick); 10] = [
     ("head", |l| l.head),
     ("request", |l| l.request),
-    ("recovery", |l| l.recovery),
     ("first token", |l| l.first_token),
     ("last token", |l| l.last_token),
     ("finish", |l| l.finish),
@@ -52,6 +51,7 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell]) -> Arm {
     let complete = all()
         .filter(|j| j.client.outcome == CallOutcome::Complete)
         .count();
+    let rules = &run.rules;
     let cpu: Option<f64> = cells.iter().map(|c| c.gateway_cpu).sum();
     // All that the CPU was spent on, warm-up included.
     let answered: u64 = cells.iter().map(|c| c.counted.answered).sum();
@@ -73,13 +73,14 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell]) -> Arm {
         saturated: cells.iter().any(|c| c.saturated == Some(true)),
         blocks: cells.len(),
         strata: strata(&blocks),
-        legs: legs(&blocks, &floors),
-        ttft: client("TTFT", &blocks, |c| c.ttft().map(|n| n as f64)),
-        ttft_intended: client("TTFT from intended send", &blocks, |c| {
+        legs: legs(&blocks, &floors, rules),
+        recovered: recovered(&blocks, rules),
+        ttft: client("TTFT", &blocks, rules, |c| c.ttft().map(|n| n as f64)),
+        ttft_intended: client("TTFT from intended send", &blocks, rules, |c| {
             c.ttft_intended().map(|n| n as f64)
         }),
-        e2e: client("E2E", &blocks, |c| c.e2e().map(|n| n as f64)),
-        tpot: client("TPOT", &blocks, ClientCall::tpot),
+        e2e: client("E2E", &blocks, rules, |c| c.e2e().map(|n| n as f64)),
+        tpot: client("TPOT", &blocks, rules, ClientCall::tpot),
         rate: (seconds > 0.0).then(|| complete as f64 / seconds),
         merge_ratio: (!ratios.is_empty()).then(|| ratios.iter().sum::<f64>() / ratios.len() as f64),
         joined_percent: (events > 0).then(|| 100.0 * joined as f64 / events as f64),
@@ -90,7 +91,7 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell]) -> Arm {
         claimed: middle(
             all().filter_map(|j| j.taps.as_ref()?.claimed.or(j.client.claimed_overhead)),
         ),
-        task_added: tasks(&blocks),
+        task_added: tasks(&blocks, rules),
         prompt_tokens: middle(all().filter_map(|j| j.client.usage_prompt.map(u64::from))),
         chain,
     }
@@ -106,6 +107,7 @@ fn middle(values: impl Iterator<Item = u64>) -> Option<f64> {
 fn client(
     name: &'static str,
     blocks: &[&[Joined]],
+    rules: &Rules,
     pick: impl Fn(&ClientCall) -> Option<f64>,
 ) -> LegRow {
     let made: Vec<Block> = blocks
@@ -122,18 +124,18 @@ fn client(
             block
         })
         .collect();
-    row(name, &made)
+    row(name, &made, rules)
 }
 
-fn legs(blocks: &[&[Joined]], floors: &[&[Joined]]) -> Vec<LegRow> {
+fn legs(blocks: &[&[Joined]], floors: &[&[Joined]], rules: &Rules) -> Vec<LegRow> {
     let mut rows: Vec<LegRow> = LEGS
         .iter()
         .map(|(name, pick)| {
             let made = |blocks: &[&[Joined]]| -> Vec<Block> {
                 blocks.iter().map(|calls| of_calls(calls, *pick)).collect()
             };
-            let mut found = row(name, &made(blocks));
-            found.floor = row(name, &made(floors)).p50.value();
+            let mut found = row(name, &made(blocks), rules);
+            found.floor = row(name, &made(floors), rules).p50.value();
             found
         })
         .collect();
@@ -151,8 +153,8 @@ fn legs(blocks: &[&[Joined]], floors: &[&[Joined]]) -> Vec<LegRow> {
         };
         blocks.iter().map(of).collect()
     };
-    let mut token = row("token", &tokens(blocks));
-    token.floor = row("token", &tokens(floors)).p50.value();
+    let mut token = row("token", &tokens(blocks), rules);
+    token.floor = row("token", &tokens(floors), rules).p50.value();
     let at = rows
         .iter()
         .position(|r| r.leg == "last token")
@@ -177,6 +179,40 @@ fn of_calls(calls: &[Joined], pick: Pick) -> Block {
     block
 }
 
+/// Calls that took several attempts: a stratum of their own, in no headline leg.
+fn recovered(blocks: &[&[Joined]], rules: &Rules) -> Vec<LegRow> {
+    let outside = |l: &Legs| {
+        l.outside_attempts.map(|value| Span {
+            value,
+            low: value,
+            high: value,
+        })
+    };
+    let of = |leg: &'static str, pick: &dyn Fn(&Legs) -> Option<Span>| {
+        let made: Vec<Block> = blocks
+            .iter()
+            .map(|calls| {
+                let mut block = Block::default();
+                calls
+                    .iter()
+                    .filter_map(|j| j.taps.as_ref())
+                    .filter(|t| t.class == record::pairing::CallClass::Recovered)
+                    .filter_map(|t| pick(t.legs.as_ref()?))
+                    .for_each(|span| block.span(span));
+                block
+            })
+            .collect();
+        row(leg, &made, rules)
+    };
+    let mut rows = vec![
+        of("recovery", &|l| l.recovery),
+        of("outside the attempts", &outside),
+        of("added TTFT", &|l| l.added_ttft),
+    ];
+    rows.retain(|r| r.samples > 0);
+    rows
+}
+
 fn lost(joined: &Joined) -> bool {
     use record::pairing::CallClass::{Conflict, Unexplained};
     let unpaired = |t: &Tapped| matches!(t.class, Conflict | Unexplained);
@@ -184,7 +220,7 @@ fn lost(joined: &Joined) -> bool {
 }
 
 /// Added E2E of agent tasks: the sum over the calls of each task, where every call has its leg.
-fn tasks(blocks: &[&[Joined]]) -> Option<LegRow> {
+fn tasks(blocks: &[&[Joined]], rules: &Rules) -> Option<LegRow> {
     let mut any = false;
     let made: Vec<Block> = blocks
         .iter()
@@ -213,7 +249,7 @@ fn tasks(blocks: &[&[Joined]]) -> Option<LegRow> {
             block
         })
         .collect();
-    any.then(|| row("added E2E of a task", &made))
+    any.then(|| row("added E2E of a task", &made, rules))
 }
 
 fn strata(blocks: &[&[Joined]]) -> Strata {

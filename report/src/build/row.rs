@@ -2,7 +2,7 @@
 
 use crate::bootstrap::interval;
 use crate::model::{LegRow, Reading};
-use crate::quantile::{plain, quantile, sort, too_lossy, weighted};
+use crate::quantile::{Rules, plain, quantile, sort, too_lossy, weighted};
 use record::span::Span;
 
 /// The values of one leg in one block, call by call.
@@ -76,7 +76,7 @@ fn median(blocks: &[&Block]) -> Option<f64> {
 }
 
 /// The row of a leg over its blocks.
-pub(super) fn row(leg: &'static str, blocks: &[Block]) -> LegRow {
+pub(super) fn row(leg: &'static str, blocks: &[Block], rules: &Rules) -> LegRow {
     let refs: Vec<&Block> = blocks.iter().collect();
     let mut all: Vec<(f64, f64)> = refs.iter().flat_map(|b| b.weighted()).collect();
     all.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
@@ -87,12 +87,12 @@ pub(super) fn row(leg: &'static str, blocks: &[Block]) -> LegRow {
     // Where calls hold many values, values lie beyond a quantile and calls are lost.
     let read = |q: f64| {
         if per_call {
-            return quantile(&values, censored, q);
+            return quantile(&values, censored, q, rules);
         }
-        if let Some(refused) = too_lossy(censored, calls + censored, q) {
+        if let Some(refused) = too_lossy(censored, calls + censored, q, rules) {
             return refused;
         }
-        match quantile(&values, 0, q) {
+        match quantile(&values, 0, q, rules) {
             Reading::Value { few, .. } => weighted(&all, censored as f64, q).map_or_else(
                 || {
                     values
@@ -146,7 +146,7 @@ mod tests {
         block.spans(&vec![span(10); 1_000]);
         block.spans(&[span(90)]);
         block.spans(&[span(90)]);
-        let row = row("token", &[block]);
+        let row = row("token", &[block], &Rules::default());
         assert!(
             matches!(row.p50, Reading::Value { value, .. } if value == 90.0),
             "{:?}",
@@ -168,7 +168,7 @@ mod tests {
             block.span(span(value));
         }
         block.censor();
-        let tail = row("request", &[block]).p95;
+        let tail = row("request", &[block], &Rules::default()).p95;
         assert!(
             matches!(tail, Reading::Value { value, .. } if value > 189.9),
             "{tail:?}"
@@ -177,7 +177,10 @@ mod tests {
         tokens.spans(&vec![span(10); 1_000]);
         tokens.censor();
         assert!(
-            matches!(row("token", &[tokens]).p50, Reading::Refused(_)),
+            matches!(
+                row("token", &[tokens], &Rules::default()).p50,
+                Reading::Refused(_)
+            ),
             "half of the calls are lost"
         );
     }
@@ -192,7 +195,7 @@ mod tests {
                 high: value + 7,
             });
         }
-        let row = row("request", &[block]);
+        let row = row("request", &[block], &Rules::default());
         assert_eq!((row.bounds, row.negative), (Some((7.0, 17.0)), 1));
     }
 }

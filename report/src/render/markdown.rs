@@ -103,12 +103,30 @@ fn arm_section(out: &mut String, arm: &Arm) -> std::fmt::Result {
         words::counts(&arm.strata.outcomes),
         words::percent(arm.strata.pairing)
     )?;
+    let client = [&arm.ttft, &arm.e2e, &arm.tpot];
+    rows(
+        out,
+        arm.legs.iter().chain(arm.task_added.as_ref()).chain(client),
+    )?;
+    if !arm.recovered.is_empty() {
+        writeln!(
+            out,
+            "\nCalls that took several attempts, in none of the legs above:"
+        )?;
+        rows(out, arm.recovered.iter())?;
+    }
+    if let Some(claimed) = arm.claimed {
+        writeln!(out, "\nThe gateway claims {} (median).", time(claimed))?;
+    }
+    Ok(())
+}
+
+fn rows<'a>(out: &mut String, rows: impl Iterator<Item = &'a LegRow>) -> std::fmt::Result {
     writeln!(
         out,
         "\n| | calls | p50 | p95 | p99 | bounds of p50 | interval of p50 | floor |\n|---|---|---|---|---|---|---|---|"
     )?;
-    let client = [&arm.ttft, &arm.e2e, &arm.tpot];
-    for row in arm.legs.iter().chain(arm.task_added.as_ref()).chain(client) {
+    for row in rows {
         writeln!(
             out,
             "| {} | {} | {} | {} | {} | {} | {} | {} |",
@@ -121,9 +139,6 @@ fn arm_section(out: &mut String, arm: &Arm) -> std::fmt::Result {
             range(row.interval),
             maybe(row.floor)
         )?;
-    }
-    if let Some(claimed) = arm.claimed {
-        writeln!(out, "\nThe gateway claims {} (median).", time(claimed))?;
     }
     Ok(())
 }

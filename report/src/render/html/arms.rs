@@ -174,17 +174,24 @@ pub(super) fn arm(arm: &Arm) -> Markup {
                 (strata.pressured) " text positions under back-pressure"
                 @if strata.identity_broken > 0 { b { "; the identity of the legs is broken on " (strata.identity_broken) " calls: a fault of the instrument" } }
             }
-            div.box { table {
-                thead { tr {
-                    th { "leg" } th { "calls" } th { "values" } th { "p50" } th { "p95" } th { "p99" } th { "mean" } th { "bounds of p50" }
-                    th { "interval of p50" } th { "floor" } th { "below 0" }
-                } }
-                tbody {
-                    @for row in arm.legs.iter().chain(arm.task_added.as_ref()) { (line(row)) }
-                    @for row in [&arm.ttft, &arm.ttft_intended, &arm.tpot, &arm.e2e] { (line(row)) }
-                }
-            } }
+            (lines(arm.legs.iter().chain(arm.task_added.as_ref()).chain([&arm.ttft, &arm.ttft_intended, &arm.tpot, &arm.e2e])))
+            @if !arm.recovered.is_empty() {
+                p.soft { "Calls that took several attempts, in none of the legs above:" }
+                (lines(arm.recovered.iter()))
+            }
         }
+    }
+}
+
+fn lines<'a>(rows: impl Iterator<Item = &'a LegRow>) -> Markup {
+    page! {
+        div.box { table {
+            thead { tr {
+                th { "leg" } th { "calls" } th { "values" } th { "p50" } th { "p95" } th { "p99" } th { "mean" } th { "bounds of p50" }
+                th { "interval of p50" } th { "floor" } th { "below 0" }
+            } }
+            tbody { @for row in rows { (line(row)) } }
+        } }
     }
 }
 
