@@ -232,6 +232,7 @@ impl Campaign<'_> {
         let order = self.order(id, one, block);
         self.stage.recorder.at(|c| {
             c.chain.clone_from(&order.target.chain);
+            c.component = self.components[one.chain].clone();
             c.cell = words(&one.drive);
             c.asked = rate_of(&one.drive).unwrap_or(0.0);
         });

@@ -3,6 +3,7 @@
 
 use crate::client::Told;
 use crate::progress::{Phase, Progress, Update};
+use crate::usage::Component;
 use crate::{LoadError, Stop};
 use hdrhistogram::Histogram;
 use record::client::{CallOutcome, ClientCall};
@@ -32,6 +33,8 @@ pub(crate) struct Current {
     pub(crate) asked: f64,
     pub(crate) done: u32,
     pub(crate) total: u32,
+    /// The processes of the component under load.
+    pub(crate) component: Component,
 }
 
 /// Counted by the callers, read by the recorder.
@@ -86,6 +89,7 @@ impl Recorder {
             asked: 0.0,
             done: 0,
             total: 0,
+            component: Component::default(),
         }));
         let mut worker = Worker {
             segments,
@@ -95,6 +99,7 @@ impl Recorder {
             calls: BTreeMap::new(),
             second: Second::default(),
             errors: 0,
+            cpu_before: None,
             began: Instant::now(),
             flight: flight.clone(),
             current: current.clone(),
@@ -159,6 +164,12 @@ struct Line {
     ttft_p50_ns: Option<u64>,
     ttft_p99_ns: Option<u64>,
     lag_p99_ns: Option<u64>,
+    /// CPU seconds that the component under load used since the line before; absent where its
+    /// processes are not known, and on the first line of another component.
+    component_cpu_s: Option<f64>,
+    /// Its resident memory (RSS summed: shared pages count for each process), bytes. The cells have
+    /// PSS, which is exact, and too dear to ask of a process under load each second.
+    component_rss_bytes: Option<u64>,
 }
 
 #[derive(Default)]
@@ -178,6 +189,8 @@ struct Worker {
     calls: BTreeMap<u32, Vec<ClientCall>>,
     second: Second,
     errors: u64,
+    /// The chain whose component was looked at last, and its CPU seconds then.
+    cpu_before: Option<(String, f64)>,
     began: Instant,
     flight: Arc<Flight>,
     current: Arc<Mutex<Current>>,
@@ -261,6 +274,14 @@ impl Worker {
         let mut second = std::mem::take(&mut self.second);
         let sent = self.flight.sent.load(Ordering::Relaxed);
         let in_flight = self.flight.in_flight.load(Ordering::Relaxed);
+        let cpu = current.component.cpu();
+        let cpu_spent = self
+            .cpu_before
+            .take()
+            .filter(|(chain, _)| *chain == current.chain)
+            .zip(cpu)
+            .map(|((_, before), now)| (now - before).max(0.0));
+        self.cpu_before = cpu.map(|now| (current.chain.clone(), now));
         let line = Line {
             at_ns: clock::now(),
             chain: current.chain.clone(),
@@ -273,6 +294,8 @@ impl Worker {
             ttft_p50_ns: quantile(&mut second.ttft, 0.5),
             ttft_p99_ns: quantile(&mut second.ttft, 0.99),
             lag_p99_ns: quantile(&mut second.lag, 0.99),
+            component_cpu_s: cpu_spent,
+            component_rss_bytes: current.component.resident(),
         };
         self.second.sent_before = sent;
         let written = serde_json::to_writer(&mut self.series, &line).map_err(std::io::Error::from);

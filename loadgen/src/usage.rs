@@ -79,6 +79,12 @@ impl Component {
         (!tree.is_empty()).then(|| tree.iter().filter_map(|p| cpu_of(*p)).sum())
     }
 
+    /// Resident memory now (RSS summed), bytes; `None` where no process is there.
+    pub(crate) fn resident(&self) -> Option<u64> {
+        let tree = self.tree();
+        (!tree.is_empty()).then(|| tree.iter().filter_map(|p| rss_of(*p)).sum())
+    }
+
     /// Memory now (PSS), bytes; `None` where no process is there.
     pub(crate) fn memory(&self) -> Option<u64> {
         let tree = self.tree();
@@ -105,6 +111,10 @@ fn processes() -> BTreeMap<u32, u32> {
 fn command(pid: u32) -> String {
     let bytes = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     String::from_utf8_lossy(&bytes).replace('\0', " ")
+}
+
+fn rss_of(pid: u32) -> Option<u64> {
+    kib_of(&format!("/proc/{pid}/status"), "VmRSS:")
 }
 
 /// CPU seconds of a process' threads by the scheduler's own count (`schedstat`, nanoseconds): the
@@ -154,8 +164,13 @@ fn parse_list(list: &str) -> Option<BTreeSet<u32>> {
 }
 
 fn pss_of(pid: u32) -> Option<u64> {
-    let text = fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix("Pss:"))?;
+    kib_of(&format!("/proc/{pid}/smaps_rollup"), "Pss:")
+}
+
+/// A line of a file of the kernel that counts in kB, as bytes.
+fn kib_of(path: &str, field: &str) -> Option<u64> {
+    let text = fs::read_to_string(path).ok()?;
+    let line = text.lines().find_map(|l| l.strip_prefix(field))?;
     line.split_whitespace()
         .next()?
         .parse::<u64>()
@@ -187,6 +202,7 @@ mod tests {
         }
         assert!(own.cpu().unwrap() - before > 0.02);
         assert!(own.memory().unwrap() > 500_000);
+        assert!(own.resident().unwrap() >= own.memory().unwrap() / 2);
         let none = Component::new(
             &[],
             &[ProcessMatch::CommandMatch(
@@ -195,5 +211,6 @@ mod tests {
             Path::new("."),
         );
         assert_eq!((none.cpu(), none.memory()), (None, None));
+        assert_eq!(none.resident(), None);
     }
 }
