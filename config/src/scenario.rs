@@ -2,13 +2,15 @@
 
 mod check;
 mod limits;
+mod profile;
 mod workload;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use limits::VerdictLimits;
-pub use workload::{Agent, Prompts, Timeouts, Tokenizer, Workload};
+pub use profile::{Profile, ProfilePhase};
+pub use workload::{Agent, Prompts, SystemPrompts, Timeouts, Tokenizer, Workload};
 
 use crate::chain::ChainKind;
 use crate::scalar::Period;
@@ -35,6 +37,9 @@ pub struct Scenario {
     /// A fixed number of callers, each of which waits for its answer. Cells beyond capacity are titled *saturated*.
     #[serde(default)]
     pub closed_loop: Option<ClosedLoop>,
+    /// A course of load over time: bursts, ramps, long runs. Driven once a block, like every other cell.
+    #[serde(default)]
+    pub profile: Option<Profile>,
     /// How often the whole series is repeated, each time in a new random order. Fewer than ten: no interval is printed, and that is said.
     #[serde(default = "default_blocks")]
     #[schemars(range(min = 1, max = 1000))]
@@ -112,6 +117,9 @@ pub struct OpenLoop {
     /// A rate in calls per second that all chains get alike. Absent: none.
     #[serde(default)]
     pub common_rate: Option<f64>,
+    /// Further rates in calls per second, one cell each: the steps of a break-even.
+    #[serde(default)]
+    pub rates: Vec<f64>,
     /// How arrivals are spaced.
     #[serde(default)]
     pub arrivals: Arrivals,
@@ -124,7 +132,7 @@ pub struct OpenLoop {
 }
 
 /// How arrivals are spaced.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Arrivals {
     /// Independent: exponential gaps.
@@ -132,6 +140,12 @@ pub enum Arrivals {
     Poisson,
     /// Equal gaps. Hides queues; for instruments, not for headlines.
     Uniform,
+    /// Gamma-distributed gaps: burstier than independent callers, or smoother.
+    Gamma {
+        /// Coefficient of variation of the gaps: 1 is Poisson, above it arrivals come in clusters.
+        #[schemars(range(min = 0.05, max = 20.0))]
+        cv: f64,
+    },
 }
 
 /// Load by a fixed number of callers.
@@ -143,6 +157,9 @@ pub struct ClosedLoop {
     pub concurrency: Vec<u32>,
     /// How long one cell lasts.
     pub cell: CellLength,
+    /// How long a caller waits after its answer before it asks again. Default 0: at once.
+    #[serde(default)]
+    pub think: Period,
 }
 
 /// When a cell ends: after so much time or so many calls, whichever comes first. At least one is given.

@@ -155,6 +155,7 @@ impl Campaign<'_> {
                 let one = Planned {
                     chain,
                     drive: Drive::Capacity { rate },
+                    way: self.open(rate),
                     length: length.clone(),
                 };
                 let id = self.cell(&one, 0)?;
@@ -261,7 +262,7 @@ impl Campaign<'_> {
         let spent = |before: Option<f64>, after: Option<f64>| {
             before.zip(after).map(|(b, a)| (a - b).max(0.0))
         };
-        let mut cell = describe(&order, one, block, ran);
+        let mut cell = describe(&order, &one.drive, block, ran);
         cell.generator_cpu = spent(before.0, cpu_of(std::process::id()));
         cell.tap_cpu = spent(before.1, tap_cpu());
         cell.gateway_cpu = spent(before.2, component.cpu());
@@ -282,14 +283,9 @@ impl Campaign<'_> {
                 rate: rate_of_way(&order.way),
                 share: None,
             };
-            let one = Planned {
-                chain: one.chain,
-                drive,
-                length: CellLength::default(),
-            };
             cell.floor_cell = Some(order.id);
             self.cells.push(cell);
-            self.cells.push(describe(&order, &one, block, beside?));
+            self.cells.push(describe(&order, &drive, block, beside?));
             let floor = self.stage.recorder.cell(order.id);
             self.calls.extend(floor);
         } else {

@@ -4,12 +4,12 @@ use crate::arrival::Offsets;
 use crate::client::{Ask, Client, Cut};
 use crate::lanes::Lanes;
 use crate::pacer;
-use crate::prompt::{Body, Feed, Message, Recipe, Vocabulary};
+use crate::prompt::{Body, Feed, Message, Recipe, Systems, Vocabulary};
 use crate::recorder::Recorder;
 use crate::seed::derive;
 use crate::target::Target;
 use crate::{LoadError, Stop};
-use config::scenario::{Agent, Arrivals, CellLength, Prompts, Scenario};
+use config::scenario::{Agent, Arrivals, CellLength, Profile, Prompts, Scenario};
 use record::clock::{Nanos, now};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -41,8 +41,10 @@ pub(crate) enum Way {
         arrivals: Arrivals,
         in_flight: u64,
     },
+    Profile(Profile),
     Closed {
         concurrency: u32,
+        think: Duration,
     },
     Agent(Agent),
 }
@@ -109,8 +111,17 @@ pub(crate) fn run(stage: &Stage<'_>, order: &Order, over: &AtomicBool) -> Result
             rate,
             arrivals,
             in_flight,
-        } => driver.open(*rate, *arrivals, *in_flight, over)?,
-        Way::Closed { concurrency } => driver.closed(*concurrency)?,
+        } => {
+            let seed = driver.arrival_seed(&rate.to_le_bytes());
+            let offsets = Offsets::new(*arrivals, *rate, seed);
+            driver.open(offsets, *in_flight, over)?
+        }
+        Way::Profile(profile) => {
+            let seed = driver.arrival_seed(b"profile");
+            let offsets = Offsets::along(&profile.phases, profile.arrivals, seed);
+            driver.open(offsets, u64::from(profile.in_flight_max), over)?
+        }
+        Way::Closed { concurrency, think } => driver.closed(*concurrency, *think)?,
         Way::Agent(agent) => driver.agents(agent)?,
     };
     driver.drain();
@@ -135,6 +146,16 @@ impl Driver<'_, '_> {
                 ignore_eos: stage.ignore_eos,
             },
             tokens: workload.input_tokens,
+            systems: workload
+                .system
+                .as_ref()
+                .map_or_else(Arc::default, |system| {
+                    let texts = (0..u64::from(system.count)).map(|n| {
+                        let seed = derive(salt, &[b"system", &n.to_le_bytes()]);
+                        stage.vocabulary.text(system.tokens, seed)
+                    });
+                    Arc::new(Systems::new(texts.collect(), system.tokens))
+                }),
             salt: (workload.prompts == Prompts::Unique).then_some(salt),
             sampling: derive(stage.seed, &[&order.block.to_le_bytes()]),
         }
@@ -160,27 +181,16 @@ impl Driver<'_, '_> {
 
     /// Calls at absolute instants. What is late is sent late and shown as lag; what is beyond the
     /// bound of calls in flight is not sent, and fails the verdict.
-    fn open(
-        &self,
-        rate: f64,
-        arrivals: Arrivals,
-        most: u64,
-        over: &AtomicBool,
-    ) -> Result<Ran, LoadError> {
+    fn open(&self, offsets: Offsets, most: u64, over: &AtomicBool) -> Result<Ran, LoadError> {
         let order = self.order;
         let feed = Feed::start(self.recipe())?;
         pacer::sharpen_this_thread();
-        let place = order.block.to_le_bytes();
-        let seed = derive(
-            self.stage.seed,
-            &[order.target.chain.as_bytes(), &place, &rate.to_le_bytes()],
-        );
         let start = now() + RUN_UP;
         // The measured window opens where the last warm-up call was due, not where the first measured
         // one is: a window that begins with a call by construction holds one call too many.
         let (mut opened, mut last, mut scheduled) = (start, start, 0_u64);
         let mut closes = None;
-        for (index, offset) in (0_u64..).zip(Offsets::new(arrivals, rate, seed)) {
+        for (index, offset) in (0_u64..).zip(offsets) {
             let due = start.saturating_add(offset);
             let warm = within(&order.warmup, index, offset);
             if !warm && !within(&order.length, scheduled, due - opened) {
@@ -224,6 +234,16 @@ impl Driver<'_, '_> {
         })
     }
 
+    /// Differs between chains, blocks and ways; `way` names the last.
+    fn arrival_seed(&self, way: &[u8]) -> u64 {
+        let order = self.order;
+        let place = order.block.to_le_bytes();
+        derive(
+            self.stage.seed,
+            &[order.target.chain.as_bytes(), &place, way],
+        )
+    }
+
     fn ran(&self, from: Option<Nanos>, to: Nanos) -> Ran {
         Ran {
             from: from.unwrap_or(to),
@@ -234,7 +254,7 @@ impl Driver<'_, '_> {
     }
 
     /// Callers that each wait for their answer before they ask again.
-    fn closed(&self, concurrency: u32) -> Result<Ran, LoadError> {
+    fn closed(&self, concurrency: u32, think: Duration) -> Result<Ran, LoadError> {
         let feed = Feed::start(self.recipe())?;
         let pace = Arc::new(Pace::begin(self.order));
         for number in 0..u64::from(concurrency) {
@@ -267,6 +287,9 @@ impl Driver<'_, '_> {
                     counts.in_flight.fetch_sub(1, Ordering::AcqRel);
                     flight.in_flight.fetch_sub(1, Ordering::Relaxed);
                     reporter.told(told);
+                    if !think.is_zero() {
+                        tokio::time::sleep(think).await;
+                    }
                 }
                 counts.in_flight.fetch_sub(1, Ordering::AcqRel);
             });
@@ -326,6 +349,7 @@ impl Driver<'_, '_> {
                         let seq = task * u64::from(agent.turns) + u64::from(turn);
                         let asked = recipe.text(seq);
                         let mut messages: Vec<Message<'_>> = Vec::new();
+                        messages.extend(recipe.systems.of(task));
                         for (question, answer) in &said {
                             messages.push(Message::user(question.as_str()));
                             messages.push(Message::assistant(answer.as_str()));
@@ -340,7 +364,7 @@ impl Driver<'_, '_> {
                             )),
                             warmup: false,
                             intended: now(),
-                            prompt_tokens: recipe.tokens,
+                            prompt_tokens: recipe.asked(),
                             body: recipe.body.of(&messages, recipe.sampling(seq)),
                             collect: true,
                         };

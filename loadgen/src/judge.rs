@@ -63,11 +63,13 @@ fn of_cells<'a>(e: &'a Evidence<'_>, pick: impl Fn(&Cell) -> bool) -> Vec<&'a Cl
         .collect()
 }
 
+/// Calls come when they are due, whatever the answers do.
+fn by_schedule(cell: &Cell) -> bool {
+    matches!(cell.drive, Drive::Open { .. } | Drive::Profile { .. })
+}
+
 fn lag_p99(e: &Evidence<'_>) -> Option<u64> {
-    let mut lags: Vec<u64> = of_cells(e, |c| matches!(c.drive, Drive::Open { .. }))
-        .iter()
-        .map(|c| c.lag())
-        .collect();
+    let mut lags: Vec<u64> = of_cells(e, by_schedule).iter().map(|c| c.lag()).collect();
     quantile(&mut lags, 0.99)
 }
 
@@ -84,7 +86,7 @@ fn schedule_lag(e: &Evidence<'_>) -> Check {
 }
 
 fn lag_share(e: &Evidence<'_>) -> Check {
-    let mut ttft: Vec<u64> = of_cells(e, |c| matches!(c.drive, Drive::Open { .. }))
+    let mut ttft: Vec<u64> = of_cells(e, by_schedule)
         .iter()
         .filter_map(|c| c.ttft())
         .collect();

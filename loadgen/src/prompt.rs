@@ -10,7 +10,7 @@ mod feed;
 mod vocabulary;
 
 pub(crate) use body::{Body, Message};
-pub(crate) use feed::{Feed, Recipe};
+pub(crate) use feed::{Feed, Recipe, Systems};
 pub use vocabulary::Vocabulary;
 
 use rand::rngs::StdRng;

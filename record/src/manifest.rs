@@ -44,6 +44,11 @@ pub enum Drive {
         /// Calls a second.
         rate: f64,
     },
+    /// A course of load: phases at rates, one after the other.
+    Profile {
+        /// The phases, in order; the first begins where the cell does.
+        phases: Vec<Phase>,
+    },
     /// Agent tasks: turns in sequence.
     Agent {
         /// Calls of one task, one after the other.
@@ -51,6 +56,19 @@ pub enum Drive {
         /// Tasks in flight.
         concurrency: u32,
     },
+}
+
+/// A phase of a course of load.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Phase {
+    /// Its name.
+    pub name: String,
+    /// Calls a second at its begin.
+    pub rate: f64,
+    /// Calls a second at its end.
+    pub to: f64,
+    /// How long it lasts, nanoseconds.
+    pub lasts: Nanos,
 }
 
 /// One cell: one chain, one way of driving it, one block.

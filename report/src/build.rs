@@ -34,11 +34,17 @@ pub fn build(runs: &[PathBuf]) -> Result<Report, ReportError> {
         let run = gather(path, &mut losses)?;
         report.simulated |= run.manifest.simulated;
         let groups = groups(&run);
-        let arms: Vec<Arm> = groups.iter().map(|cells| arm::arm(&run, cells)).collect();
+        let whole: Vec<Arm> = groups
+            .iter()
+            .map(|cells| arm::arm(&run, cells, None))
+            .collect();
         report
             .perturbations
-            .extend(perturbation::all(&run, &groups, &arms));
-        report.arms.extend(arms);
+            .extend(perturbation::all(&run, &groups, &whole));
+        for (cells, whole) in groups.iter().zip(whole) {
+            report.arms.push(whole);
+            report.arms.extend(phases(&run, cells));
+        }
         report.runs.push(info(run));
     }
     let versions: std::collections::BTreeSet<&str> =
@@ -50,6 +56,17 @@ pub fn build(runs: &[PathBuf]) -> Result<Report, ReportError> {
     }
     report.losses = losses;
     Ok(report)
+}
+
+/// An arm of each phase of a course of load.
+fn phases(run: &Gathered, cells: &[&Cell]) -> Vec<Arm> {
+    let count = match cells.first().map(|c| &c.drive) {
+        Some(Drive::Profile { phases }) if phases.len() > 1 => phases.len(),
+        _ => 0,
+    };
+    (0..count)
+        .map(|at| arm::arm(run, cells, Some(at)))
+        .collect()
 }
 
 fn info(run: Gathered) -> RunInfo {
@@ -105,8 +122,9 @@ fn order(drive: &Drive) -> (u8, f64) {
     match drive {
         Drive::Open { rate, .. } => (0, *rate),
         Drive::Closed { concurrency } => (1, f64::from(*concurrency)),
-        Drive::Agent { concurrency, .. } => (2, f64::from(*concurrency)),
-        Drive::Capacity { rate } => (3, *rate),
+        Drive::Profile { .. } => (2, 0.0),
+        Drive::Agent { concurrency, .. } => (3, f64::from(*concurrency)),
+        Drive::Capacity { rate } => (4, *rate),
     }
 }
 
@@ -119,6 +137,16 @@ pub(crate) fn label(drive: &Drive) -> String {
             share: Some(share),
         } => format!("{:.0} % of capacity ({rate:.1}/s)", share * 100.0),
         Drive::Open { rate, share: None } => format!("{rate:.1}/s"),
+        Drive::Profile { phases } => match phases.as_slice() {
+            [one] if (one.rate - one.to).abs() < f64::EPSILON => {
+                format!("{} ({}/s)", one.name, one.rate)
+            }
+            [one] => format!("{} ({} to {}/s)", one.name, one.rate, one.to),
+            many => {
+                let names: Vec<&str> = many.iter().map(|p| p.name.as_str()).collect();
+                format!("course: {}", names.join(", "))
+            }
+        },
         Drive::Capacity { rate } => format!("capacity step {rate:.1}/s"),
         Drive::Agent { turns, concurrency } => {
             format!("agent, {turns} turns, {concurrency} at once")

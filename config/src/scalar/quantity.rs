@@ -34,6 +34,13 @@ impl Period {
         Self(Duration::from_secs(count))
     }
 
+    /// The sum of several, at most 365 days.
+    #[must_use]
+    pub fn sum(all: impl Iterator<Item = Self>) -> Self {
+        let total: Duration = all.map(|period| period.0).sum();
+        Self(total.min(Duration::from_secs(365 * 86_400)))
+    }
+
     /// The same length as the standard library's type.
     #[must_use]
     pub const fn get(self) -> Duration {

@@ -1,6 +1,6 @@
 //! What must hold between the parts of a scenario.
 
-use super::{Capacity, CellLength, OpenLoop, Scenario};
+use super::{Capacity, CellLength, OpenLoop, Profile, ProfilePhase, Scenario};
 use crate::chain::ChainKind;
 use crate::load::{Form, Report};
 use crate::names;
@@ -11,10 +11,14 @@ impl Form for Scenario {
     fn check(&self, report: &mut Report<'_>) {
         names::check(report, "name", &self.name);
         check_cell("warmup", &self.warmup, report);
-        if self.open_loop.is_none() && self.closed_loop.is_none() && self.agent.is_none() {
+        let idle = self.open_loop.is_none()
+            && self.closed_loop.is_none()
+            && self.profile.is_none()
+            && self.agent.is_none();
+        if idle {
             report.add(
                 "name",
-                "the scenario puts no load on anything; add `open_loop`, `closed_loop` or `agent`"
+                "the scenario puts no load on anything; add `open_loop`, `closed_loop`, `profile` or `agent`"
                     .to_owned(),
             );
         }
@@ -35,18 +39,50 @@ impl Form for Scenario {
                 }
             }
         }
+        if let Some(profile) = &self.profile {
+            check_profile(profile, report);
+        }
         self.check_controls(report);
+    }
+}
+
+fn check_profile(profile: &Profile, report: &mut Report<'_>) {
+    for (at, phase) in profile.phases.iter().enumerate() {
+        let place = |key: &str| format!("profile.phases[{at}].{key}");
+        names::check(report, &place("name"), &phase.name);
+        let twice = |other: &ProfilePhase| other.name == phase.name;
+        if profile.phases[..at].iter().any(twice) {
+            report.add(
+                &place("name"),
+                format!("two phases are called `{}`; rename one", phase.name),
+            );
+        }
+        if phase.duration.is_zero() {
+            report.add(
+                &place("duration"),
+                "`duration` is 0; write a longer time, or leave the phase out".to_owned(),
+            );
+        }
     }
 }
 
 impl Scenario {
     fn check_open(&self, open: &OpenLoop, report: &mut Report<'_>) {
         check_cell("open_loop.cell", &open.cell, report);
-        if open.shares.is_empty() && open.common_rate.is_none() {
+        if open.shares.is_empty() && open.common_rate.is_none() && open.rates.is_empty() {
             report.add(
                 "open_loop",
-                "`open_loop` has no rate; add `shares` or `common_rate`".to_owned(),
+                "`open_loop` has no rate; add `shares`, `common_rate` or `rates`".to_owned(),
             );
+        }
+        for (at, rate) in open.rates.iter().enumerate() {
+            let place = format!("open_loop.rates[{at}]");
+            if !is_rate(*rate) {
+                report.add(&place, no_rate(*rate));
+            }
+            if open.rates[..at].contains(rate) || open.common_rate == Some(*rate) {
+                report.add(&place, format!("{rate} is listed twice; remove one"));
+            }
         }
         if !open.shares.is_empty() && self.capacity.is_none() {
             report.add(
@@ -66,14 +102,8 @@ impl Scenario {
                 report.add(&place, format!("{share} is listed twice; remove one"));
             }
         }
-        if let Some(rate) = open
-            .common_rate
-            .filter(|rate| !(*rate > 0.0 && *rate <= 1_000_000.0))
-        {
-            report.add(
-                "open_loop.common_rate",
-                format!("{rate} is no rate; write calls per second, above 0 and at most 1000000"),
-            );
+        if let Some(rate) = open.common_rate.filter(|rate| !is_rate(*rate)) {
+            report.add("open_loop.common_rate", no_rate(rate));
         }
     }
 
@@ -115,6 +145,14 @@ impl Scenario {
             );
         }
     }
+}
+
+fn is_rate(rate: f64) -> bool {
+    rate > 0.0 && rate <= 1_000_000.0
+}
+
+fn no_rate(rate: f64) -> String {
+    format!("{rate} is no rate; write calls per second, above 0 and at most 1000000")
 }
 
 fn check_capacity(capacity: &Capacity, report: &mut Report<'_>) {

@@ -9,7 +9,7 @@ use crate::scalar::Period;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Workload {
-    /// Tokens of the prompt, exact under `tokenizer`.
+    /// Tokens of the prompt (of the user's part, where there is a system prompt), exact under `tokenizer`.
     #[schemars(range(min = 1, max = 1_000_000))]
     pub input_tokens: u32,
     /// Tokens to generate; asked for with `max_tokens` and `ignore_eos`.
@@ -22,6 +22,9 @@ pub struct Workload {
     /// Whether prompts repeat.
     #[serde(default)]
     pub prompts: Prompts,
+    /// System prompts that calls share, each call taking one in turn. Absent: no system prompt.
+    #[serde(default)]
+    pub system: Option<SystemPrompts>,
     /// Ask for a stream, with usage at its end.
     #[serde(default = "default_stream")]
     pub stream: bool,
@@ -47,6 +50,19 @@ pub enum Prompts {
     Unique,
     /// The same prompt each time.
     Same,
+}
+
+/// Fixed system prompts: what a prefix cache or a prompt cache can serve. Their texts differ between
+/// chains and cells, so that no arm finds what another left in a cache; within a cell they stay.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SystemPrompts {
+    /// How many there are.
+    #[schemars(range(min = 1, max = 10_000))]
+    pub count: u32,
+    /// Tokens of each, exact under `tokenizer`.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub tokens: u32,
 }
 
 /// An agent that calls the model several times in sequence.

@@ -4,13 +4,14 @@ use super::Campaign;
 use crate::cell::{Order, Ran, Way};
 use config::ChainKind;
 use config::scenario::{Arrivals, CellLength};
-use record::manifest::{Cell, Counted, Drive};
+use record::manifest::{Cell, Counted, Drive, Phase};
 
 /// One cell of a block before it runs.
 #[derive(Clone)]
 pub(super) struct Planned {
     pub(super) chain: usize,
     pub(super) drive: Drive,
+    pub(super) way: Way,
     pub(super) length: CellLength,
 }
 
@@ -36,10 +37,12 @@ impl Campaign<'_> {
                     .shares
                     .iter()
                     .filter_map(|s| Some((capacity?.met * s, Some(*s))));
-                let rates = shares.chain(open.common_rate.map(|r| (r, None)));
+                let fixed = open.common_rate.iter().chain(&open.rates);
+                let rates = shares.chain(fixed.map(|r| (*r, None)));
                 all.extend(rates.map(|(rate, share)| Planned {
                     chain,
                     drive: Drive::Open { rate, share },
+                    way: self.open(rate),
                     length: open.cell.clone(),
                 }));
             }
@@ -48,8 +51,33 @@ impl Campaign<'_> {
                 all.extend(levels.map(|&concurrency| Planned {
                     chain,
                     drive: Drive::Closed { concurrency },
+                    way: Way::Closed {
+                        concurrency,
+                        think: closed.think.get(),
+                    },
                     length: closed.cell.clone(),
                 }));
+            }
+            if let Some(profile) = &scenario.profile {
+                let phases = profile.phases.iter().map(|phase| Phase {
+                    name: phase.name.clone(),
+                    rate: phase.rate,
+                    to: phase.to.unwrap_or(phase.rate),
+                    lasts: phase.duration.nanos(),
+                });
+                all.push(Planned {
+                    chain,
+                    drive: Drive::Profile {
+                        phases: phases.collect(),
+                    },
+                    way: Way::Profile(profile.clone()),
+                    length: CellLength {
+                        duration: Some(config::Period::sum(
+                            profile.phases.iter().map(|p| p.duration),
+                        )),
+                        calls: None,
+                    },
+                });
             }
             if let Some(agent) = &scenario.agent
                 && matches!(kind, ChainKind::Gateway | ChainKind::Untapped)
@@ -62,11 +90,22 @@ impl Campaign<'_> {
                 all.push(Planned {
                     chain,
                     drive,
+                    way: Way::Agent(agent.clone()),
                     length: CellLength::default(),
                 });
             }
         }
         all
+    }
+
+    /// Calls at `rate`, spaced as the scenario says.
+    pub(super) fn open(&self, rate: f64) -> Way {
+        let open = self.plan.scenario.open_loop.as_ref();
+        Way::Open {
+            rate,
+            arrivals: open.map_or(Arrivals::Poisson, |o| o.arrivals),
+            in_flight: u64::from(open.map_or(10_000, |o| o.in_flight_max)),
+        }
     }
 
     /// The relay at a low rate, on the same tap threads, for as long as the cell lasts.
@@ -101,35 +140,18 @@ impl Campaign<'_> {
     }
 
     pub(super) fn order(&self, id: u32, one: &Planned, block: u32) -> Order {
-        let scenario = &self.plan.scenario;
-        let open = scenario.open_loop.as_ref();
-        let arrivals = open.map_or(Arrivals::Poisson, |o| o.arrivals);
-        let in_flight = u64::from(open.map_or(10_000, |o| o.in_flight_max));
-        let way = match &one.drive {
-            Drive::Closed { concurrency } => Way::Closed {
-                concurrency: *concurrency,
-            },
-            Drive::Open { rate, .. } | Drive::Capacity { rate } => Way::Open {
-                rate: *rate,
-                arrivals,
-                in_flight,
-            },
-            Drive::Agent { .. } => {
-                Way::Agent(scenario.agent.clone().unwrap_or(config::scenario::Agent {
-                    turns: 1,
-                    tasks: 1,
-                    concurrency: 1,
-                }))
-            }
-        };
         Order {
             id,
             target: self.targets[one.chain].clone(),
             model: self.plan.chains[one.chain].chain.model.clone(),
             block,
-            way,
+            way: one.way.clone(),
             length: one.length.clone(),
-            warmup: scenario.warmup.clone(),
+            warmup: if matches!(one.drive, Drive::Profile { .. }) {
+                CellLength::default()
+            } else {
+                self.plan.scenario.warmup.clone()
+            },
         }
     }
 }
@@ -154,15 +176,19 @@ pub(super) fn words(drive: &Drive) -> String {
         Drive::Open { rate, .. } => format!("open {rate:.1}/s"),
         Drive::Capacity { rate } => format!("capacity {rate:.1}/s"),
         Drive::Closed { concurrency } => format!("closed {concurrency}"),
+        Drive::Profile { phases } => {
+            let names: Vec<&str> = phases.iter().map(|p| p.name.as_str()).collect();
+            format!("profile {}", names.join(" → "))
+        }
         Drive::Agent { turns, .. } => format!("agent {turns} turns"),
     }
 }
 
-pub(super) fn describe(order: &Order, one: &Planned, block: u32, ran: Ran) -> Cell {
+pub(super) fn describe(order: &Order, drive: &Drive, block: u32, ran: Ran) -> Cell {
     Cell {
         id: order.id,
         chain: order.target.chain.clone(),
-        drive: one.drive.clone(),
+        drive: drive.clone(),
         block,
         from: ran.from,
         to: ran.to,

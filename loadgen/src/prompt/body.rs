@@ -20,6 +20,14 @@ impl<'a> Message<'a> {
         }
     }
 
+    /// What goes before everything.
+    pub(crate) fn system(content: impl Into<Cow<'a, str>>) -> Self {
+        Self {
+            role: "system",
+            content: content.into(),
+        }
+    }
+
     /// What the model said.
     pub(crate) fn assistant(content: impl Into<Cow<'a, str>>) -> Self {
         Self {

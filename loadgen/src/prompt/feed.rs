@@ -21,12 +21,35 @@ pub(crate) struct Prepared {
     pub(crate) body: Bytes,
 }
 
+/// The system prompts of a cell.
+#[derive(Debug, Default)]
+pub(crate) struct Systems {
+    texts: Vec<String>,
+    tokens: u32,
+}
+
+impl Systems {
+    /// `texts` of `tokens` tokens each.
+    pub(crate) fn new(texts: Vec<String>, tokens: u32) -> Self {
+        Self { texts, tokens }
+    }
+
+    /// The one whose turn it is at call (or task) `number`; none where there are none.
+    pub(crate) fn of(&self, number: u64) -> Option<Message<'_>> {
+        let count = self.texts.len() as u64;
+        // The remainder is an index of the list.
+        (count > 0).then(|| Message::system(self.texts[(number % count) as usize].as_str()))
+    }
+}
+
 /// What a cell's prompts are made of.
 #[derive(Clone)]
 pub(crate) struct Recipe {
     pub(crate) vocabulary: Arc<Vocabulary>,
     pub(crate) body: Body,
+    /// Tokens of the user's part.
     pub(crate) tokens: u32,
+    pub(crate) systems: Arc<Systems>,
     /// Of the text: differs between arms, blocks and cells. `None`: the same prompt each time.
     pub(crate) salt: Option<u64>,
     /// Of the engine's sampling: equal for the same call number of every arm of a block.
@@ -47,25 +70,35 @@ impl Recipe {
         derive(self.sampling, &[&seq.to_le_bytes()])
     }
 
+    /// Tokens of the system prompt and the user's part.
+    pub(crate) fn asked(&self) -> u32 {
+        self.tokens + self.systems.tokens
+    }
+
     fn prepare(&self, seq: u64) -> Prepared {
-        let text = self.text(seq);
+        let mut messages: Vec<Message<'_>> = self.systems.of(seq).into_iter().collect();
+        messages.push(Message::user(self.text(seq)));
         Prepared {
             seq,
-            tokens: self.tokens,
-            body: self.body.of(&[Message::user(text)], self.sampling(seq)),
+            tokens: self.asked(),
+            body: self.body.of(&messages, self.sampling(seq)),
         }
     }
 
-    /// Counts a prompt again. Exact by construction, and checked all the same.
+    /// Counts prompts again. Exact by construction, and checked all the same.
     pub(crate) fn check(&self) -> Result<(), LoadError> {
-        let counted = self.vocabulary.count(&self.text(0));
-        if counted == self.tokens.max(1) {
-            return Ok(());
+        let wanted = [(self.text(0), self.tokens.max(1))].into_iter();
+        let systems = self.systems.texts.first().cloned();
+        for (text, tokens) in wanted.chain(systems.map(|text| (text, self.systems.tokens.max(1)))) {
+            let counted = self.vocabulary.count(&text);
+            if counted != tokens {
+                return Err(LoadError::Tokenizer {
+                    name: self.vocabulary.name(),
+                    what: format!("a prompt of {tokens} tokens counts {counted}"),
+                });
+            }
         }
-        Err(LoadError::Tokenizer {
-            name: self.vocabulary.name(),
-            what: format!("a prompt of {} tokens counts {counted}", self.tokens),
-        })
+        Ok(())
     }
 }
 

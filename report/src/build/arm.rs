@@ -6,8 +6,9 @@ use crate::gather::{Gathered, Joined, Tapped};
 use crate::model::{Arm, LegRow, Strata};
 use crate::quantile::{Rules, plain, sort};
 use record::client::{CallOutcome, ClientCall};
+use record::clock::Nanos;
 use record::leg::Legs;
-use record::manifest::Cell;
+use record::manifest::{Cell, Drive};
 use record::span::Span;
 use std::collections::BTreeMap;
 
@@ -27,32 +28,75 @@ pub(super) const LEGS: [(&str, Pick); 10] = [
     ("added E2E (end)", |l| l.added_end),
 ];
 
+/// The calls of one block.
+type Calls<'a> = Vec<&'a Joined>;
+
+/// A cell's window, or that of one of its phases.
+fn window(cell: &Cell, phase: Option<usize>) -> (Nanos, Nanos) {
+    match (&cell.drive, phase) {
+        (Drive::Profile { phases }, Some(at)) => {
+            let begin: Nanos = phases.iter().take(at).map(|p| p.lasts).sum();
+            let lasts = phases.get(at).map_or(0, |p| p.lasts);
+            let from = cell.from.saturating_add(begin);
+            (from, from.saturating_add(lasts))
+        }
+        _ => (cell.from, cell.to),
+    }
+}
+
+/// A drive, or one phase of it.
+fn part(drive: &Drive, phase: Option<usize>) -> Drive {
+    match (drive, phase) {
+        (Drive::Profile { phases }, Some(at)) => Drive::Profile {
+            phases: phases.get(at).cloned().into_iter().collect(),
+        },
+        _ => drive.clone(),
+    }
+}
+
+fn due_in<'a>(cell: &Cell, phase: Option<usize>, calls: &'a [Joined]) -> Calls<'a> {
+    let (from, to) = window(cell, phase);
+    let due = |j: &&Joined| phase.is_none() || (from..to).contains(&j.client.intended);
+    calls.iter().filter(due).collect()
+}
+
 /// Legs that stand for one call with one inner exchange: the others are strata of their own.
 fn headline(tapped: &Tapped) -> Option<&Legs> {
     let single = tapped.class == record::pairing::CallClass::Served && !tapped.resent;
     tapped.legs.as_ref().filter(|_| single)
 }
 
-pub(super) fn arm(run: &Gathered, cells: &[&Cell]) -> Arm {
+/// `phase`: only the calls that were due in that phase of a course of load, and what is known of them
+/// alone.
+pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm {
     let chain = cells.first().map(|c| c.chain.clone()).unwrap_or_default();
-    let drive = cells.first().map(|c| c.drive.clone());
+    let drive = cells.first().map(|c| part(&c.drive, phase));
     let info = run.manifest.chains.iter().find(|c| c.name == chain);
-    let blocks: Vec<&[Joined]> = cells.iter().map(|c| run.calls_of(c.id)).collect();
+    let blocks: Vec<Calls<'_>> = cells
+        .iter()
+        .map(|c| due_in(c, phase, run.calls_of(c.id)))
+        .collect();
     let all = || blocks.iter().flat_map(|b| b.iter());
-    let floors: Vec<&[Joined]> = cells
+    let floors: Vec<Calls<'_>> = cells
         .iter()
         .filter_map(|c| c.floor_cell)
-        .map(|id| run.calls_of(id))
+        .map(|id| run.calls_of(id).iter().collect())
         .collect();
     let seconds: f64 = cells
         .iter()
-        .map(|c| c.to.saturating_sub(c.from) as f64 / 1e9)
+        .map(|c| {
+            let (from, to) = window(c, phase);
+            to.saturating_sub(from) as f64 / 1e9
+        })
         .sum();
     let complete = all()
         .filter(|j| j.client.outcome == CallOutcome::Complete)
         .count();
     let rules = &run.rules;
+    // CPU and memory are counted over whole cells.
+    let whole = phase.is_none();
     let cpu: Option<f64> = cells.iter().map(|c| c.gateway_cpu).sum();
+    let cpu = cpu.filter(|_| whole);
     // All that the CPU was spent on, warm-up included.
     let answered: u64 = cells.iter().map(|c| c.counted.answered).sum();
     let events: u64 = all()
@@ -69,7 +113,7 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell]) -> Arm {
     Arm {
         kind: info.map(|i| i.kind.clone()).unwrap_or_default(),
         label: drive.as_ref().map(label).unwrap_or_default(),
-        drive: drive.unwrap_or(record::manifest::Drive::Closed { concurrency: 0 }),
+        drive: drive.unwrap_or(Drive::Closed { concurrency: 0 }),
         saturated: cells.iter().any(|c| c.saturated == Some(true)),
         blocks: cells.len(),
         strata: strata(&blocks),
@@ -87,7 +131,11 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell]) -> Arm {
         gateway_cpu: cpu
             .filter(|_| answered > 0)
             .map(|cpu| cpu / answered as f64),
-        gateway_memory: cells.iter().filter_map(|c| c.gateway_memory).max(),
+        gateway_memory: cells
+            .iter()
+            .filter(|_| whole)
+            .filter_map(|c| c.gateway_memory)
+            .max(),
         claimed: middle(
             all().filter_map(|j| j.taps.as_ref()?.claimed.or(j.client.claimed_overhead)),
         ),
@@ -106,7 +154,7 @@ fn middle(values: impl Iterator<Item = u64>) -> Option<f64> {
 /// A figure of the client's: calls that did not end well enter as lower bounds.
 fn client(
     name: &'static str,
-    blocks: &[&[Joined]],
+    blocks: &[Calls<'_>],
     rules: &Rules,
     pick: impl Fn(&ClientCall) -> Option<f64>,
 ) -> LegRow {
@@ -127,11 +175,11 @@ fn client(
     row(name, &made, rules)
 }
 
-fn legs(blocks: &[&[Joined]], floors: &[&[Joined]], rules: &Rules) -> Vec<LegRow> {
+fn legs(blocks: &[Calls<'_>], floors: &[Calls<'_>], rules: &Rules) -> Vec<LegRow> {
     let mut rows: Vec<LegRow> = LEGS
         .iter()
         .map(|(name, pick)| {
-            let made = |blocks: &[&[Joined]]| -> Vec<Block> {
+            let made = |blocks: &[Calls<'_>]| -> Vec<Block> {
                 blocks.iter().map(|calls| of_calls(calls, *pick)).collect()
             };
             let mut found = row(name, &made(blocks), rules);
@@ -139,10 +187,10 @@ fn legs(blocks: &[&[Joined]], floors: &[&[Joined]], rules: &Rules) -> Vec<LegRow
             found
         })
         .collect();
-    let tokens = |blocks: &[&[Joined]]| -> Vec<Block> {
-        let of = |calls: &&[Joined]| {
+    let tokens = |blocks: &[Calls<'_>]| -> Vec<Block> {
+        let of = |calls: &Calls<'_>| {
             let mut block = Block::default();
-            for joined in *calls {
+            for joined in calls {
                 match joined.taps.as_ref().and_then(headline) {
                     Some(legs) => block.spans(&legs.tokens.delays),
                     None if lost(joined) => block.censor(),
@@ -167,7 +215,7 @@ fn legs(blocks: &[&[Joined]], floors: &[&[Joined]], rules: &Rules) -> Vec<LegRow
 /// One leg of the calls of a block. A call that was not answered in full, or whose counterpart is
 /// missing, has no leg and is not left out: it may have been the slowest, and ranks as a lower
 /// bound at the top. Strata of their own (several attempts, cache hits, changed text) are counted apart.
-fn of_calls(calls: &[Joined], pick: Pick) -> Block {
+fn of_calls(calls: &Calls<'_>, pick: Pick) -> Block {
     let mut block = Block::default();
     for joined in calls {
         match joined.taps.as_ref().and_then(headline).and_then(pick) {
@@ -180,7 +228,7 @@ fn of_calls(calls: &[Joined], pick: Pick) -> Block {
 }
 
 /// Calls that took several attempts: a stratum of their own, in no headline leg.
-fn recovered(blocks: &[&[Joined]], rules: &Rules) -> Vec<LegRow> {
+fn recovered(blocks: &[Calls<'_>], rules: &Rules) -> Vec<LegRow> {
     let outside = |l: &Legs| {
         l.outside_attempts.map(|value| Span {
             value,
@@ -220,13 +268,13 @@ fn lost(joined: &Joined) -> bool {
 }
 
 /// Added E2E of agent tasks: the sum over the calls of each task, where every call has its leg.
-fn tasks(blocks: &[&[Joined]], rules: &Rules) -> Option<LegRow> {
+fn tasks(blocks: &[Calls<'_>], rules: &Rules) -> Option<LegRow> {
     let mut any = false;
     let made: Vec<Block> = blocks
         .iter()
         .map(|calls| {
             let mut sums: BTreeMap<u32, Option<Span>> = BTreeMap::new();
-            for joined in *calls {
+            for joined in calls {
                 let Some((task, _)) = joined.client.task else {
                     continue;
                 };
@@ -252,7 +300,7 @@ fn tasks(blocks: &[&[Joined]], rules: &Rules) -> Option<LegRow> {
     any.then(|| row("added E2E of a task", &made, rules))
 }
 
-fn strata(blocks: &[&[Joined]]) -> Strata {
+fn strata(blocks: &[Calls<'_>]) -> Strata {
     let mut strata = Strata::default();
     let mut outcomes: BTreeMap<&str, usize> = BTreeMap::new();
     let mut classes: BTreeMap<&str, usize> = BTreeMap::new();
