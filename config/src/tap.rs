@@ -59,9 +59,6 @@ pub struct Record {
     /// A segment is closed at this size.
     #[serde(default = "default_segment_bytes")]
     pub segment_bytes: ByteSize,
-    /// A segment is closed at this age.
-    #[serde(default = "default_segment_age")]
-    pub segment_age: Period,
 }
 
 /// What a tap does with the W3C trace context.
@@ -83,16 +80,12 @@ pub enum Traceparent {
 pub struct Pairing {
     /// How long a finished exchange waits for its partner before it counts as unpaired. Default 30 s.
     pub wait: Period,
-    /// The most exchanges that wait; beyond it the oldest counts as unpaired. Default 65536.
-    #[schemars(range(min = 1))]
-    pub waiting_max: u32,
 }
 
 impl Default for Pairing {
     fn default() -> Self {
         Self {
             wait: Period::secs(30),
-            waiting_max: 65_536,
         }
     }
 }
@@ -111,8 +104,4 @@ fn default_drain() -> Period {
 
 fn default_segment_bytes() -> ByteSize {
     ByteSize::mib(64)
-}
-
-fn default_segment_age() -> Period {
-    Period::secs(300)
 }

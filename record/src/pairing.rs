@@ -8,7 +8,9 @@
 use crate::clock::Nanos;
 use crate::exchange::{Exchange, Outcome, Position};
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::hash::{DefaultHasher, Hash, Hasher as _};
 
 /// Response ids remembered to recognise an answer that came from a cache.
 const SEEN_IDS: usize = 65_536;
@@ -170,21 +172,30 @@ struct Shade {
     closed: Nanos,
 }
 
-#[derive(PartialEq, Eq, Hash)]
-enum Key {
-    Trace(String),
-    Fingerprint(String, u64),
+/// What a fallback match goes by.
+#[derive(Hash)]
+enum Key<'a> {
+    Trace(&'a str),
+    Fingerprint(&'a str, u64),
 }
 
-impl Key {
-    fn all(outer: &Exchange) -> impl Iterator<Item = Self> {
-        let trace = outer.keys.trace.clone().map(Self::Trace);
+impl<'a> Key<'a> {
+    fn all(outer: &'a Exchange) -> impl Iterator<Item = Self> {
+        let trace = outer.keys.trace.as_deref().map(Self::Trace);
         let print = outer
             .request
             .fingerprint
-            .map(|p| Self::Fingerprint(outer.chain.to_string(), p));
+            .map(|p| Self::Fingerprint(&outer.chain, p));
         trace.into_iter().chain(print)
     }
+}
+
+/// A name as 64 bits: many are remembered for a while, and only to tell them apart. The same in every
+/// process, so that live and offline agree.
+fn short(name: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
 }
 
 #[derive(Default)]
@@ -204,9 +215,10 @@ pub struct Pairer {
     /// Inner exchanges without one, in order of arrival here.
     loose: VecDeque<Exchange>,
     /// Outer exchanges by what a fallback match goes by, also those handed out already.
-    shades: HashMap<Key, Vec<Shade>>,
-    seen: HashSet<String>,
-    seen_order: VecDeque<String>,
+    shades: HashMap<u64, SmallVec<[Shade; 1]>>,
+    /// Response ids, shortened.
+    seen: HashSet<u64>,
+    seen_order: VecDeque<u64>,
     counts: PairingCounts,
 }
 
@@ -219,7 +231,7 @@ impl Pairer {
                     (exchange.id, exchange.marks.begin.at, exchange.marks.closed);
                 for key in Key::all(&exchange) {
                     self.shades
-                        .entry(key)
+                        .entry(short(key))
                         .or_default()
                         .push(Shade { id, begin, closed });
                 }
@@ -338,10 +350,10 @@ impl Pairer {
         self.counts.pairable += u64::from(call.pairable());
         self.counts.paired += u64::from(call.pairable() && call.paired());
         self.counts.conflicts += u64::from(call.class == CallClass::Conflict);
-        if let Some(id) = &call.outer.stream.response_id
-            && self.seen.insert(id.clone())
+        if let Some(id) = call.outer.stream.response_id.as_ref().map(short)
+            && self.seen.insert(id)
         {
-            self.seen_order.push_back(id.clone());
+            self.seen_order.push_back(id);
             if self.seen_order.len() > SEEN_IDS
                 && let Some(old) = self.seen_order.pop_front()
             {
@@ -358,7 +370,7 @@ impl Pairer {
                     .stream
                     .response_id
                     .as_ref()
-                    .is_some_and(|id| self.seen.contains(id));
+                    .is_some_and(|id| self.seen.contains(&short(id)));
                 if outer.claims.cache_hit || old {
                     CallClass::CacheHit
                 } else {
@@ -378,7 +390,10 @@ impl Pairer {
             return (Vec::new(), None);
         }
         for key in Key::all(outer) {
-            let rivals = self.shades.get(&key).map_or(&[][..], Vec::as_slice);
+            let rivals = self
+                .shades
+                .get(&short(&key))
+                .map_or(&[][..], SmallVec::as_slice);
             if rivals.iter().any(|s| {
                 s.id != outer.id
                     && s.begin <= outer.marks.closed
@@ -389,7 +404,7 @@ impl Pairer {
             let (matched, found) = match &key {
                 Key::Trace(trace) => (
                     MatchedBy::Trace,
-                    self.take(|e| e.keys.trace.as_ref() == Some(trace) && during(outer, e)),
+                    self.take(|e| e.keys.trace.as_deref() == Some(*trace) && during(outer, e)),
                 ),
                 Key::Fingerprint(_, print) => (
                     MatchedBy::Fingerprint,

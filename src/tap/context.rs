@@ -9,6 +9,7 @@ use record::exchange::{Claims, Exchange, Position};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use tokio::sync::Semaphore;
 
 /// Makes ids that no other tap process makes: a random half and a counter.
 #[derive(Debug)]
@@ -54,6 +55,8 @@ pub(crate) struct TapContext {
     pub(crate) echoes: bool,
     pub(crate) upstream: Upstream,
     pub(crate) timeouts: Timeouts,
+    /// Client connections that may yet be served; all threads of the tap share them.
+    pub(crate) connections: Arc<Semaphore>,
     pub(crate) body_max: u64,
     pub(crate) event_max: usize,
     pub(crate) overhead_header: Option<String>,

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 /// Why a tap process cannot start.
 #[derive(Debug, thiserror::Error)]
@@ -89,6 +89,7 @@ struct Template {
     overhead_header: Option<String>,
     cache_header: Option<config::chain::HeaderEvidence>,
     turn: Arc<AtomicUsize>,
+    connections: Arc<Semaphore>,
 }
 
 /// The running taps.
@@ -263,6 +264,7 @@ fn bind(named: &NamedChain<'_>, index: usize, point: &TapPoint) -> Result<Bound,
                 .filter(|_| outer)
                 .and_then(|g| g.cache_hit_header.clone()),
             turn: Arc::default(),
+            connections: Arc::new(Semaphore::new(point.limits.connections_max as usize)),
         },
     })
 }
@@ -317,6 +319,7 @@ fn services(
                 (&mut connectors, options.kernel_stamps),
             ),
             timeouts: Timeouts::from(&point.limits),
+            connections: tap.template.connections.clone(),
             body_max: point.limits.request_body_max.get(),
             event_max: usize::try_from(point.limits.event_max.get()).unwrap_or(usize::MAX),
             overhead_header: tap.template.overhead_header.clone(),
@@ -412,6 +415,8 @@ impl ServerApp for App {
         shutdown: &ShutdownWatch,
     ) -> Option<Stream> {
         let _connection = self.tap.meter.connection_begins();
+        // Never closed, so there is always a permit to come.
+        let _permit = self.tap.connections.acquire().await.ok()?;
         let socket = Socket::new(stream, self.tap.kernel_stamps, false);
         connection::serve(&self.tap, socket, shutdown).await;
         None

@@ -7,6 +7,7 @@ mod faults;
 mod http2;
 mod http2_rules;
 mod legs;
+mod life;
 mod measured;
 mod processes;
 mod rig;

@@ -133,12 +133,9 @@ pub struct TapLimits {
     pub client_write_timeout: Period,
     /// How long an unused client connection stays open. Default 75 s, longer than the pools of common clients.
     pub client_idle_timeout: Period,
-    /// The most connections at once; further ones wait in the accept queue of the kernel. Default 8192.
+    /// The most client connections at once; further ones are accepted and wait unread until one ends. Default 8192.
     #[schemars(range(min = 1))]
     pub connections_max: u32,
-    /// The most events whose instants one exchange keeps; the bytes pass on, the record says it was cut. Default 65536.
-    #[schemars(range(min = 1))]
-    pub timeline_events_max: u32,
     /// The longest single event of a stream that is decoded; a longer one passes unread. Default 4 MiB.
     pub event_max: ByteSize,
 }
@@ -153,7 +150,6 @@ impl Default for TapLimits {
             client_write_timeout: Period::secs(60),
             client_idle_timeout: Period::secs(75),
             connections_max: 8192,
-            timeline_events_max: 65_536,
             event_max: ByteSize::mib(4),
         }
     }

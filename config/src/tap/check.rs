@@ -53,10 +53,4 @@ fn check_record(record: &Record, report: &mut Report<'_>) {
         );
         report.add("record.segment_bytes", message);
     }
-    if record.segment_age.is_zero() {
-        report.add(
-            "record.segment_age",
-            "`segment_age` is 0; write at least `1s`",
-        );
-    }
 }
