@@ -239,28 +239,43 @@ fn litellm_keeps_the_call_id_and_its_own_figure_is_below_what_it_adds() {
     );
 }
 
-#[test]
-fn envoy_passes_everything_and_adds_little() {
-    if !installed("envoy") {
+/// A program that passes everything through: paired, sound, bodies and events untouched.
+fn passes_everything(name: &str) {
+    if !installed(name) {
         return;
     }
     let arguments = |gateway: SocketAddr, inner: SocketAddr, _: SocketAddr| {
         vec![gateway.port().to_string(), inner.to_string()]
     };
-    let found = through("envoy", arguments, "/-/ready", 30);
+    let found = through(name, arguments, "/-/ready", 30);
     sound(&found, 30);
     println!(
-        "Envoy: measured added TTFT {:.3} ms",
+        "{name}: measured added TTFT {:.3} ms",
         median(added_ttft_ms(&found))
     );
     for call in found.calls.iter().filter(|c| c.outer.request.generation) {
         let inner = call.served_by().unwrap();
         assert_eq!(
             call.outer.request.body_hash, inner.request.body_hash,
-            "Envoy leaves the body alone"
+            "{name} leaves the body alone"
         );
         assert_eq!(call.legs().unwrap().merge_ratio, Some(1.0));
     }
+}
+
+#[test]
+fn envoy_passes_everything_and_adds_little() {
+    passes_everything("envoy");
+}
+
+#[test]
+fn nginx_passes_everything_and_adds_little() {
+    passes_everything("nginx");
+}
+
+#[test]
+fn haproxy_passes_everything_and_adds_little() {
+    passes_everything("haproxy");
 }
 
 #[test]
