@@ -7,6 +7,7 @@
 #[path = "../sandwich/rig.rs"]
 mod rig;
 
+use hopscope::tap::TapServer;
 use record::leg::{TextAgreement, identity_error};
 use record::pairing::{Call, CallClass, Confirmed, MatchedBy};
 use record::stamp::StampClass;
@@ -58,89 +59,122 @@ impl Drop for Running {
     }
 }
 
-/// Two models of one engine behind a component: what came of calls through it.
+/// What came of calls through a component.
 struct Through {
     calls: Vec<Call>,
     /// Response heads as the client saw them.
     heads: Vec<String>,
 }
 
-/// Runs `count` streamed calls through outer tap → `name` → inner tap → engine stand-in.
-fn through(
-    name: &str,
-    arguments: impl Fn(SocketAddr, SocketAddr, SocketAddr) -> Vec<String>,
-    ready: &str,
-    count: usize,
-) -> Through {
-    through_over(false, name, arguments, ready, count)
+/// Outer tap → a component → inner tap → engine stand-in, all of them up.
+struct Standing {
+    outer: SocketAddr,
+    gateway: SocketAddr,
+    heads: Vec<String>,
+    dir: tempfile::TempDir,
+    server: TapServer,
+    running: Running,
+    runtime: tokio::runtime::Runtime,
 }
 
-/// The same, with HTTP/2 on both sides of the gateway where `http2` says so.
-fn through_over(
-    http2: bool,
-    name: &str,
-    arguments: impl Fn(SocketAddr, SocketAddr, SocketAddr) -> Vec<String>,
-    ready: &str,
-    count: usize,
-) -> Through {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let engine = runtime.block_on(async {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let at = listener.local_addr().unwrap();
-        let options = EngineOptions {
-            ttft_us: 20_000,
-            gap_us: 5_000,
-            ..EngineOptions::default()
-        };
-        tokio::spawn(sim::engine::serve(
-            listener,
-            options,
-            Log::off(),
-            std::future::pending(),
-        ));
-        at
-    });
-    let (outer, inner, gateway) = (free(), free(), free());
-    let mut chain = chain(&[("outer", outer, gateway), ("inner", inner, engine)]);
-    chain.taps[0].upstream.http2 = http2;
-    chain.taps[1].http2 = http2;
-    let dir = tempfile::tempdir().unwrap();
-    let server = serve(&chain, &dir.path().join("taps/tap"), "tap");
-    let work = dir.path().join("work");
-    let log = std::fs::File::create(dir.path().join("log")).unwrap();
-    let child = Command::new(script(&format!("run/{name}.sh")))
-        .arg(&work)
-        .args(arguments(gateway, inner, engine))
-        .env("LITELLM_MASTER_KEY", KEY)
-        .env("HTTP2", if http2 { "1" } else { "" })
-        .stdout(log.try_clone().unwrap())
-        .stderr(log)
-        .spawn()
-        .unwrap();
-    let running = Running(child);
-    wait(gateway, ready, || {
-        std::fs::read_to_string(dir.path().join("log")).unwrap_or_default()
-    });
+impl Standing {
+    /// Starts `name`, with HTTP/2 on both of its sides where `http2` says so.
+    fn up(
+        http2: bool,
+        name: &str,
+        arguments: impl Fn(SocketAddr, SocketAddr, SocketAddr) -> Vec<String>,
+        ready: &str,
+    ) -> Self {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        let engine = runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let at = listener.local_addr().unwrap();
+            let options = EngineOptions {
+                ttft_us: 20_000,
+                gap_us: 5_000,
+                ..EngineOptions::default()
+            };
+            tokio::spawn(sim::engine::serve(
+                listener,
+                options,
+                Log::off(),
+                std::future::pending(),
+            ));
+            at
+        });
+        let (outer, inner, gateway) = (free(), free(), free());
+        let mut chain = chain(&[("outer", outer, gateway), ("inner", inner, engine)]);
+        chain.taps[0].upstream.http2 = http2;
+        chain.taps[1].http2 = http2;
+        let dir = tempfile::tempdir().unwrap();
+        let server = serve(&chain, &dir.path().join("taps/tap"), "tap");
+        let log = std::fs::File::create(dir.path().join("log")).unwrap();
+        let child = Command::new(script(&format!("run/{name}.sh")))
+            .arg(dir.path().join("work"))
+            .args(arguments(gateway, inner, engine))
+            .env("LITELLM_MASTER_KEY", KEY)
+            .env("HTTP2", if http2 { "1" } else { "" })
+            .stdout(log.try_clone().unwrap())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        let running = Running(child);
+        wait(gateway, ready, || {
+            std::fs::read_to_string(dir.path().join("log")).unwrap_or_default()
+        });
+        Self {
+            outer,
+            gateway,
+            heads: Vec::new(),
+            dir,
+            server,
+            running,
+            runtime,
+        }
+    }
+
+    /// `count` streamed calls on one connection.
+    fn drive(mut self, count: usize) -> Self {
+        let mut socket = connect(self.outer);
+        for _ in 0..count {
+            let got = ask(&mut socket, "m");
+            self.heads
+                .push(got.split("\r\n\r\n").next().unwrap().to_lowercase());
+        }
+        self
+    }
+
+    /// Ends everything and gives what was recorded.
+    fn down(self) -> Through {
+        drop(self.running);
+        self.server.stop(Duration::from_secs(2));
+        self.runtime.shutdown_background();
+        Through {
+            calls: pair(self.dir.path()),
+            heads: self.heads,
+        }
+    }
+}
+
+/// One streamed call for `model`, answered in full.
+fn ask(socket: &mut std::net::TcpStream, model: &str) -> String {
     let fields = format!("Authorization: Bearer {KEY}\r\n");
-    let mut heads = Vec::new();
-    let mut socket = connect(outer);
-    for _ in 0..count {
-        let got = String::from_utf8_lossy(&exchange(
-            &mut socket,
-            chat(24, &fields, "").as_bytes(),
-            END,
-        ))
-        .into_owned();
-        assert!(got.starts_with("HTTP/1.1 200"), "{got}");
-        heads.push(got.split("\r\n\r\n").next().unwrap().to_lowercase());
-    }
-    drop((socket, running));
-    server.stop(Duration::from_secs(2));
-    runtime.shutdown_background();
-    Through {
-        calls: pair(dir.path()),
-        heads,
-    }
+    let request = chat(24, &fields, "");
+    // Names of one length would keep the length; the control's is longer.
+    let (head, body) = request.split_once("\r\n\r\n").unwrap();
+    let body = body.replace("\"m\"", &format!("\"{model}\""));
+    let head: Vec<&str> = head
+        .lines()
+        .filter(|l| !l.to_lowercase().starts_with("content-length"))
+        .collect();
+    let request = format!(
+        "{}\r\nContent-Length: {}\r\n\r\n{body}",
+        head.join("\r\n"),
+        body.len()
+    );
+    let got = String::from_utf8_lossy(&exchange(socket, request.as_bytes(), END)).into_owned();
+    assert!(got.starts_with("HTTP/1.1 200"), "{got}");
+    got
 }
 
 fn wait(at: SocketAddr, path: &str, log: impl Fn() -> String) {
@@ -219,8 +253,10 @@ fn litellm_keeps_the_call_id_and_its_own_figure_is_below_what_it_adds() {
             engine.to_string(),
         ]
     };
-    let found = through("litellm", arguments, "/health/liveliness", 30);
-    sound(&found, 30);
+    let standing = Standing::up(false, "litellm", arguments, "/health/liveliness").drive(30);
+    let difference = tapped_less_untapped(&standing);
+    let found = standing.down();
+    sound(&found, 30 + PAIRS);
     let claimed = |head: &String| {
         let line = head
             .lines()
@@ -237,6 +273,48 @@ fn litellm_keeps_the_call_id_and_its_own_figure_is_below_what_it_adds() {
         measured > claimed * 0.8,
         "measured {measured} ms, claimed {claimed} ms"
     );
+    // What inserting the taps did must be what they account for, as far as two shared cores tell.
+    let own = median(found.calls.iter().filter_map(own_delay_ms).collect());
+    println!("tapped less untapped {difference:.2} ms, the taps' own delay {own:.2} ms");
+    assert!(
+        (difference - own).abs() < (measured * 0.25).max(3.0),
+        "tapped less untapped {difference} ms, own delay {own} ms"
+    );
+}
+
+/// Calls with and without the taps, in turn.
+const PAIRS: usize = 40;
+
+/// Difference of the medians of E2E, milliseconds: through the taps, and straight through the same
+/// process to the same engine.
+fn tapped_less_untapped(standing: &Standing) -> f64 {
+    let (mut tapped, mut untapped) = (connect(standing.outer), connect(standing.gateway));
+    let time = |socket: &mut std::net::TcpStream, model: &str| {
+        let begin = Instant::now();
+        ask(socket, model);
+        begin.elapsed().as_secs_f64() * 1e3
+    };
+    for _ in 0..5 {
+        time(&mut untapped, "m-untapped");
+    }
+    let (with, without): (Vec<f64>, Vec<f64>) = (0..PAIRS)
+        .map(|_| (time(&mut tapped, "m"), time(&mut untapped, "m-untapped")))
+        .unzip();
+    median(with) - median(without)
+}
+
+/// Both taps' own delay on the request and on the last text, milliseconds.
+fn own_delay_ms(call: &Call) -> Option<f64> {
+    let mut sum = 0;
+    for exchange in [&call.outer, call.served_by()?] {
+        for passage in [exchange.marks.request?, exchange.stream.marks.last_text?] {
+            sum += passage
+                .departure?
+                .end
+                .saturating_sub(passage.arrival.latest());
+        }
+    }
+    Some(sum as f64 / 1e6)
 }
 
 /// A program that passes everything through: paired, sound, bodies and events untouched.
@@ -247,7 +325,9 @@ fn passes_everything(name: &str) {
     let arguments = |gateway: SocketAddr, inner: SocketAddr, _: SocketAddr| {
         vec![gateway.port().to_string(), inner.to_string()]
     };
-    let found = through(name, arguments, "/-/ready", 30);
+    let found = Standing::up(false, name, arguments, "/-/ready")
+        .drive(30)
+        .down();
     sound(&found, 30);
     println!(
         "{name}: measured added TTFT {:.3} ms",
@@ -286,7 +366,9 @@ fn envoy_over_http2_on_both_sides_is_measured_in_a_class_of_its_own() {
     let arguments = |gateway: SocketAddr, inner: SocketAddr, _: SocketAddr| {
         vec![gateway.port().to_string(), inner.to_string()]
     };
-    let found = through_over(true, "envoy", arguments, "/-/ready", 30);
+    let found = Standing::up(true, "envoy", arguments, "/-/ready")
+        .drive(30)
+        .down();
     sound(&found, 30);
     println!(
         "Envoy over HTTP/2: measured added TTFT {:.3} ms",
@@ -308,7 +390,9 @@ fn vllm_router_keeps_the_call_id() {
     let arguments = |gateway: SocketAddr, inner: SocketAddr, _: SocketAddr| {
         vec![gateway.port().to_string(), inner.to_string()]
     };
-    let found = through("vllm-router", arguments, "/health", 30);
+    let found = Standing::up(false, "vllm-router", arguments, "/health")
+        .drive(30)
+        .down();
     sound(&found, 30);
     println!(
         "vllm-router: measured added TTFT {:.3} ms",
