@@ -1,9 +1,11 @@
-//! Real programs between the taps. One that is not installed is skipped, and said so; with
+//! Real programs between the taps and around them. One that is not installed is skipped, and said so; with
 //! `HOPSCOPE_REQUIRE_REAL=1` that is a failure. `tests/real/install.sh NAME` installs it.
 
 // Clippy's leave for tests covers test functions, not the helpers beside them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
+mod clients;
+mod prometheus;
 #[path = "../sandwich/rig.rs"]
 mod rig;
 
@@ -59,6 +61,26 @@ impl Drop for Running {
     }
 }
 
+/// An engine stand-in of `runtime`.
+fn engine(runtime: &tokio::runtime::Runtime) -> SocketAddr {
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = listener.local_addr().unwrap();
+        let options = EngineOptions {
+            ttft_us: 20_000,
+            gap_us: 5_000,
+            ..EngineOptions::default()
+        };
+        tokio::spawn(sim::engine::serve(
+            listener,
+            options,
+            Log::off(),
+            std::future::pending(),
+        ));
+        at
+    })
+}
+
 /// What came of calls through a component.
 struct Through {
     calls: Vec<Call>,
@@ -86,22 +108,7 @@ impl Standing {
         ready: &str,
     ) -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
-        let engine = runtime.block_on(async {
-            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let at = listener.local_addr().unwrap();
-            let options = EngineOptions {
-                ttft_us: 20_000,
-                gap_us: 5_000,
-                ..EngineOptions::default()
-            };
-            tokio::spawn(sim::engine::serve(
-                listener,
-                options,
-                Log::off(),
-                std::future::pending(),
-            ));
-            at
-        });
+        let engine = engine(&runtime);
         let (outer, inner, gateway) = (free(), free(), free());
         let mut chain = chain(&[("outer", outer, gateway), ("inner", inner, engine)]);
         chain.taps[0].upstream.http2 = http2;
