@@ -415,9 +415,9 @@ impl ServerApp for App {
         shutdown: &ShutdownWatch,
     ) -> Option<Stream> {
         let _connection = self.tap.meter.connection_begins();
+        let socket = Socket::accepted(stream, self.tap.kernel_stamps);
         // Never closed, so there is always a permit to come.
         let _permit = self.tap.connections.acquire().await.ok()?;
-        let socket = Socket::new(stream, self.tap.kernel_stamps, false);
         connection::serve(&self.tap, socket, shutdown).await;
         None
     }

@@ -26,12 +26,25 @@ pub(crate) struct Socket {
     drained: Nanos,
     /// The last poll found nothing.
     waiting: bool,
+    /// The next poll asks the socket itself. The runtime asks only while the socket counts as ready:
+    /// otherwise a poll finds nothing without a look, and what came since the reactor's last turn
+    /// (no longer ago than the thread's lateness) may be there already.
+    asks: bool,
     last_kernel: Option<SystemTime>,
     reused: bool,
 }
 
 impl Socket {
-    /// Wraps a connection as the listener or the connector gave it.
+    /// Wraps a connection as the listener gave it. Its first bytes may have come before it was taken
+    /// up: the accept loop and then the connection's own task may each have woken as late as the
+    /// probe says that this thread does.
+    pub(crate) fn accepted(stream: Stream, kernel_stamps: bool) -> Self {
+        let mut socket = Self::new(stream, kernel_stamps, false);
+        socket.drained = socket.drained.saturating_sub(2 * lag::bound());
+        socket
+    }
+
+    /// Wraps a connection as the connector or its pool gave it, or as an upgrade leaves it.
     pub(crate) fn new(stream: Stream, kernel_stamps: bool, reused: bool) -> Self {
         let io = if (*stream).as_any().is::<L4Stream>() {
             match stream.into_any().downcast::<L4Stream>() {
@@ -50,6 +63,7 @@ impl Socket {
             io,
             drained: clock::now(),
             waiting: false,
+            asks: false,
             last_kernel: None,
             reused,
         }
@@ -109,7 +123,13 @@ impl Socket {
         };
         match polled {
             Poll::Pending => {
-                self.drained = before;
+                let empty = if self.asks {
+                    before
+                } else {
+                    before.saturating_sub(lag::bound())
+                };
+                self.drained = self.drained.max(empty);
+                self.asks = false;
                 self.waiting = true;
                 Poll::Pending
             }
@@ -117,8 +137,13 @@ impl Socket {
             Poll::Ready(Ok(())) => {
                 let count = target.filled().len();
                 let arrival = self.arrived(clock::now());
-                if count < room {
-                    self.drained = before;
+                if let Io::Plain(stream) = &self.io {
+                    // Less than there was room for is all there was. Not so under TLS, which gives
+                    // one record at a time.
+                    if count < room {
+                        self.drained = before;
+                    }
+                    self.asks = count == room || stream.rx_ts.is_some();
                 }
                 Poll::Ready(Ok((count, arrival)))
             }
@@ -133,13 +158,8 @@ impl Socket {
         } else {
             self.drained
         };
-        let earliest = kernel.map_or(earliest, |k| {
-            if waited {
-                earliest.min(k).max(self.drained)
-            } else {
-                earliest
-            }
-        });
+        // Nothing knows better than the kernel when the last segment came.
+        let earliest = kernel.map_or(earliest, |k| earliest.min(k));
         Arrival {
             at,
             earliest: earliest.min(at),

@@ -1,25 +1,15 @@
 //! Real clients through a tap get what they get without one.
 
 use super::rig::{chain, free, pair, serve};
-use super::{engine, installed, script};
+use super::{engine, installed, script, target};
 use record::exchange::Outcome;
 use std::net::SocketAddr;
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-fn python() -> PathBuf {
-    // Where tests/real/place.sh puts it.
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target"),
-        PathBuf::from,
-    );
-    target.join("real/clients/bin/python")
-}
-
 /// What the script prints of its calls to `base`: one line of JSON a call.
 fn answers(base: SocketAddr, ways: &[&str]) -> Vec<String> {
-    let run = Command::new(python())
+    let run = Command::new(target().join("real/clients/bin/python"))
         .arg(script("clients/ask.py"))
         .arg(base.to_string())
         .args(ways)

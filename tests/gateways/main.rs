@@ -6,6 +6,7 @@
 
 mod clients;
 mod prometheus;
+mod referee;
 #[path = "../sandwich/rig.rs"]
 mod rig;
 
@@ -29,6 +30,14 @@ fn script(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/real")
         .join(name)
+}
+
+/// Where `tests/real/place.sh` puts what is installed.
+fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target"),
+        PathBuf::from,
+    )
 }
 
 /// Is the component there? Where it must be and is not, the test fails.
