@@ -5,6 +5,7 @@ mod calibrate;
 mod demo;
 mod load;
 mod report;
+mod shelf;
 mod sim;
 mod tap;
 

@@ -29,7 +29,7 @@ pub struct Chain {
     /// Whether any component is a stand-in. Results of such a chain are marked *simulated* wherever they are shown.
     #[serde(default)]
     pub simulated: bool,
-    /// The component between the outer and the inner tap. Required for `gateway` and `untapped`.
+    /// The component between the outer and the inner tap. Required for `gateway`, `service` and `untapped`.
     #[serde(default)]
     pub gateway: Option<Gateway>,
     /// Where the client sends its requests: the outer tap, or the component itself when untapped. No path.
@@ -61,6 +61,9 @@ pub struct Chain {
 pub enum ChainKind {
     /// Client → outer tap → component → inner tap → engine: what is measured.
     Gateway,
+    /// Client → outer tap → a service that is measured as a whole, such as a managed model: nothing can
+    /// stand inside it, so it has no legs.
+    Service,
     /// Client → component → engine, no tap: shows what inserting the taps does.
     Untapped,
     /// Client → tap → engine: the engine without the component.
@@ -75,7 +78,7 @@ impl ChainKind {
     /// Whether the chain is a control and not a thing to be measured.
     #[must_use]
     pub const fn is_control(self) -> bool {
-        !matches!(self, Self::Gateway)
+        !matches!(self, Self::Gateway | Self::Service)
     }
 
     /// The name as it is written in a file.
@@ -83,6 +86,7 @@ impl ChainKind {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Gateway => "gateway",
+            Self::Service => "service",
             Self::Untapped => "untapped",
             Self::Direct => "direct",
             Self::Loop => "loop",

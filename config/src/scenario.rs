@@ -3,6 +3,7 @@
 mod check;
 mod limits;
 mod profile;
+mod tenants;
 mod workload;
 
 use schemars::JsonSchema;
@@ -10,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 pub use limits::VerdictLimits;
 pub use profile::{Profile, ProfilePhase};
+pub use tenants::{Flood, Tenant, Tenants};
 pub use workload::{Agent, Prompts, SystemPrompts, Timeouts, Tokenizer, Workload};
 
 use crate::chain::ChainKind;
@@ -40,6 +42,9 @@ pub struct Scenario {
     /// A course of load over time: bursts, ramps, long runs. Driven once a block, like every other cell.
     #[serde(default)]
     pub profile: Option<Profile>,
+    /// Several tenants at once: isolation, and what a noisy neighbour does.
+    #[serde(default)]
+    pub tenants: Option<Tenants>,
     /// How often the whole series is repeated, each time in a new random order. Fewer than ten: no interval is printed, and that is said.
     #[serde(default = "default_blocks")]
     #[schemars(range(min = 1, max = 1000))]

@@ -4,6 +4,7 @@ mod close;
 mod plan;
 mod preflight;
 mod queue;
+mod tenants;
 
 use crate::capacity::{Step, search};
 use crate::cell::{Stage, run as run_cell};
@@ -17,7 +18,7 @@ use crate::usage::{Component, cpu_of};
 use crate::{LoadError, Plan, PlannedChain, Progress, Stop, taps};
 use config::ChainKind;
 use config::scenario::CellLength;
-use plan::{Planned, describe, rate_of, rate_of_way, words};
+use plan::{Job, Planned, describe, rate_of, rate_of_way, words};
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
@@ -105,7 +106,7 @@ impl Campaign<'_> {
         self.capacities()?;
         let blocks = self.plan.scenario.blocks;
         let mut done = u32::try_from(self.cells.len()).unwrap_or(u32::MAX);
-        let planned = self.planned();
+        let planned = self.jobs();
         let total = done.saturating_add(
             u32::try_from(planned.len())
                 .unwrap_or(u32::MAX)
@@ -126,7 +127,10 @@ impl Campaign<'_> {
                     };
                     (c.done, c.total) = (done, total);
                 });
-                self.cell(&one, block)?;
+                match &one {
+                    Job::Cell(one) => self.cell(one, block).map(|_| ())?,
+                    Job::Party(party) => self.party(party, block)?,
+                }
                 done += 1;
                 self.write_manifest(None, &[])?;
             }
@@ -140,7 +144,7 @@ impl Campaign<'_> {
             return Ok(());
         };
         for chain in 0..self.plan.chains.len() {
-            if self.plan.chains[chain].chain.kind != ChainKind::Gateway {
+            if self.plan.chains[chain].chain.kind.is_control() {
                 continue;
             }
             self.stage.recorder.at(|c| c.phase = Phase::Capacity);

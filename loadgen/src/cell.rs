@@ -49,6 +49,16 @@ pub(crate) enum Way {
     Agent(Agent),
 }
 
+/// One tenant of several: what it says first, and what it must never hear.
+#[derive(Debug)]
+pub(crate) struct Seat {
+    /// Its system prompt, with its secret.
+    pub(crate) system: String,
+    pub(crate) system_tokens: u32,
+    /// The secrets of the others.
+    pub(crate) others: Vec<String>,
+}
+
 /// A cell before it runs.
 #[derive(Debug, Clone)]
 pub(crate) struct Order {
@@ -59,6 +69,8 @@ pub(crate) struct Order {
     pub(crate) way: Way,
     pub(crate) length: CellLength,
     pub(crate) warmup: CellLength,
+    /// The tenant that asks; `None` where there is but one.
+    pub(crate) seat: Option<Arc<Seat>>,
 }
 
 /// What the driver knows of a cell that ran.
@@ -71,6 +83,8 @@ pub(crate) struct Ran {
     /// Calls that were due, warm-up apart; `None` where time ends a cell and not a schedule.
     pub(crate) scheduled: Option<u64>,
     pub(crate) sent: u64,
+    /// Answers with another tenant's secret; `None` where none was looked for.
+    pub(crate) leaked: Option<u64>,
 }
 
 /// Counts of a cell under way.
@@ -81,6 +95,7 @@ struct Counts {
     in_flight: AtomicU64,
     /// The first measured call was intended; 0 until then.
     from: AtomicU64,
+    leaked: AtomicU64,
 }
 
 struct Driver<'a, 'b> {
@@ -125,7 +140,11 @@ pub(crate) fn run(stage: &Stage<'_>, order: &Order, over: &AtomicBool) -> Result
         Way::Agent(agent) => driver.agents(agent)?,
     };
     driver.drain();
-    Ok(ran)
+    let leaked = order
+        .seat
+        .as_ref()
+        .map(|_| driver.counts.leaked.load(Ordering::Acquire));
+    Ok(Ran { leaked, ..ran })
 }
 
 impl Driver<'_, '_> {
@@ -146,19 +165,28 @@ impl Driver<'_, '_> {
                 ignore_eos: stage.ignore_eos,
             },
             tokens: workload.input_tokens,
-            systems: workload
-                .system
-                .as_ref()
-                .map_or_else(Arc::default, |system| {
-                    let texts = (0..u64::from(system.count)).map(|n| {
-                        let seed = derive(salt, &[b"system", &n.to_le_bytes()]);
-                        stage.vocabulary.text(system.tokens, seed)
-                    });
-                    Arc::new(Systems::new(texts.collect(), system.tokens))
-                }),
+            systems: Arc::new(self.systems(salt)),
             salt: (workload.prompts == Prompts::Unique).then_some(salt),
             sampling: derive(stage.seed, &[&order.block.to_le_bytes()]),
         }
+    }
+
+    /// The system prompts of the cell: the tenant's own, or those of the workload.
+    fn systems(&self, salt: u64) -> Systems {
+        if let Some(seat) = &self.order.seat {
+            return Systems::new(vec![seat.system.clone()], seat.system_tokens);
+        }
+        let Some(system) = &self.stage.scenario.workload.system else {
+            return Systems::default();
+        };
+        let text = |n: u64| {
+            let seed = derive(salt, &[b"system", &n.to_le_bytes()]);
+            self.stage.vocabulary.text(system.tokens, seed)
+        };
+        Systems::new(
+            (0..u64::from(system.count)).map(text).collect(),
+            system.tokens,
+        )
     }
 
     /// Sends one call on its lane.
@@ -171,8 +199,12 @@ impl Driver<'_, '_> {
             self.stage.recorder.reporter(),
         );
         let flight = self.stage.recorder.flight.clone();
+        let seat = self.order.seat.clone();
         self.stage.lanes.spawn(lane, async move {
             let told = client.call(lane, ask).await;
+            if seat.is_some_and(|seat| seat.others.iter().any(|s| told.text.contains(s))) {
+                counts.leaked.fetch_add(1, Ordering::AcqRel);
+            }
             counts.in_flight.fetch_sub(1, Ordering::AcqRel);
             flight.in_flight.fetch_sub(1, Ordering::Relaxed);
             reporter.told(told);
@@ -225,7 +257,7 @@ impl Driver<'_, '_> {
                 intended: due,
                 prompt_tokens: ready.tokens,
                 body: ready.body,
-                collect: false,
+                collect: order.seat.is_some(),
             });
         }
         Ok(Ran {
@@ -249,6 +281,7 @@ impl Driver<'_, '_> {
             from: from.unwrap_or(to),
             to,
             scheduled: None,
+            leaked: None,
             sent: self.counts.measured.load(Ordering::Acquire),
         }
     }

@@ -65,7 +65,10 @@ fn of_cells<'a>(e: &'a Evidence<'_>, pick: impl Fn(&Cell) -> bool) -> Vec<&'a Cl
 
 /// Calls come when they are due, whatever the answers do.
 fn by_schedule(cell: &Cell) -> bool {
-    matches!(cell.drive, Drive::Open { .. } | Drive::Profile { .. })
+    matches!(
+        cell.drive,
+        Drive::Open { .. } | Drive::Profile { .. } | Drive::Tenant { .. }
+    )
 }
 
 fn lag_p99(e: &Evidence<'_>) -> Option<u64> {

@@ -127,6 +127,17 @@ impl Plan {
                     .to_owned(),
             );
         }
+        let service = self
+            .chains
+            .iter()
+            .find(|c| c.chain.kind == ChainKind::Service);
+        if let Some(service) = service.filter(|_| slo.is_some_and(|s| s.added_ttft_p95.is_some())) {
+            return wrong(format!(
+                "the capacity objective bounds added TTFT, which chain {} cannot have: no tap stands inside a \
+                 service; bound `ttft_p95` instead",
+                service.chain.name
+            ));
+        }
         Ok(())
     }
 

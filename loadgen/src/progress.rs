@@ -1,13 +1,17 @@
 //! What a run tells while it goes on.
 
+mod json;
 mod terminal;
 
+pub use json::Json;
 pub use terminal::{Style, Terminal};
 
+use serde::Serialize;
 use std::time::Duration;
 
 /// What the run is at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Phase {
     /// One short call per chain.
     Preflight,
@@ -28,7 +32,7 @@ pub enum Phase {
 
 /// The state of a run, about once a second and at every change of cell. Of the last second where
 /// a rate or percentile is meant; `None` where nothing was there to measure.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Update {
     /// What the run is at.
     pub phase: Phase,
@@ -54,10 +58,15 @@ pub struct Update {
     pub done: u32,
     /// Cells in all, as far as is known.
     pub total: u32,
-    /// Time left, by the pace so far.
+    /// Time left, by the pace so far. Seconds where it is written down.
+    #[serde(serialize_with = "seconds")]
     pub left: Option<Duration>,
     /// Something a person should read: a capacity found, a warning.
     pub note: Option<String>,
+}
+
+fn seconds<S: serde::Serializer>(left: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
+    left.map(|left| left.as_secs_f64()).serialize(to)
 }
 
 /// Receives updates. Called from the recorder's thread: it must return soon.

@@ -2,9 +2,10 @@
 
 use crate::{LoadError, PlannedChain};
 use config::Chain;
-use config::scenario::Timeouts;
+use config::scenario::{Tenant, Timeouts};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs as _};
 
 /// The load generator's name of a request, for the first tap only.
@@ -60,6 +61,18 @@ impl Target {
         })
     }
 
+    /// The same chain as `tenant` sees it: with its own key and headers.
+    pub(crate) fn for_tenant(&self, tenant: &Tenant) -> Result<Self, LoadError> {
+        let mut target = self.clone();
+        let wrong = |what: String| LoadError::Plan(format!("tenant {}: {what}", tenant.name));
+        add_fields(&mut target.headers, &tenant.headers).map_err(wrong)?;
+        if let Some(variable) = &tenant.key_env {
+            let key = bearer(variable.as_str()).map_err(wrong)?;
+            target.headers.insert(AUTHORIZATION, key);
+        }
+        Ok(target)
+    }
+
     /// The address, as messages name it.
     pub(crate) fn place(&self) -> String {
         format!("http://{}{}", self.address, self.uri)
@@ -74,7 +87,18 @@ fn headers(chain: &Chain) -> Result<HeaderMap, String> {
     all.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     let agent = concat!("hopscope/", env!("CARGO_PKG_VERSION"));
     all.insert(USER_AGENT, HeaderValue::from_static(agent));
-    for (name, value) in &chain.request_headers {
+    add_fields(&mut all, &chain.request_headers)?;
+    if let Some(variable) = &chain.key_env {
+        all.insert(AUTHORIZATION, bearer(variable.as_str())?);
+    }
+    Ok(all)
+}
+
+fn add_fields(
+    to: &mut HeaderMap,
+    fields: &BTreeMap<config::HeaderName, String>,
+) -> Result<(), String> {
+    for (name, value) in fields {
         let wrong = || {
             format!(
                 "request header {} cannot be sent; correct its value",
@@ -82,18 +106,19 @@ fn headers(chain: &Chain) -> Result<HeaderMap, String> {
             )
         };
         let name = HeaderName::try_from(name.as_str()).map_err(|_| wrong())?;
-        all.insert(name, HeaderValue::try_from(value).map_err(|_| wrong())?);
+        to.insert(name, HeaderValue::try_from(value).map_err(|_| wrong())?);
     }
-    if let Some(variable) = &chain.key_env {
-        let variable = variable.as_str();
-        let key = std::env::var(variable).map_err(|_| {
-            format!("`key_env` names {variable}, which is not set; export it before the run")
-        })?;
-        let mut bearer = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| {
-            format!("the key in {variable} holds characters that no header may; correct it")
-        })?;
-        bearer.set_sensitive(true);
-        all.insert(AUTHORIZATION, bearer);
-    }
-    Ok(all)
+    Ok(())
+}
+
+/// The key in `variable` as it is sent.
+fn bearer(variable: &str) -> Result<HeaderValue, String> {
+    let key = std::env::var(variable).map_err(|_| {
+        format!("`key_env` names {variable}, which is not set; export it before the run")
+    })?;
+    let mut bearer = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| {
+        format!("the key in {variable} holds characters that no header may; correct it")
+    })?;
+    bearer.set_sensitive(true);
+    Ok(bearer)
 }

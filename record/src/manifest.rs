@@ -49,6 +49,15 @@ pub enum Drive {
         /// The phases, in order; the first begins where the cell does.
         phases: Vec<Phase>,
     },
+    /// One tenant of several.
+    Tenant {
+        /// Its name.
+        tenant: String,
+        /// Its calls a second.
+        rate: f64,
+        /// Who else was there.
+        company: Company,
+    },
     /// Agent tasks: turns in sequence.
     Agent {
         /// Calls of one task, one after the other.
@@ -56,6 +65,30 @@ pub enum Drive {
         /// Tasks in flight.
         concurrency: u32,
     },
+}
+
+/// Who else drove the chain beside a tenant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Company {
+    /// Nobody.
+    Alone,
+    /// All tenants at their rates.
+    Together,
+    /// All tenants, of which one floods.
+    Flooded,
+}
+
+impl Company {
+    /// The word used in every output.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Alone => "alone",
+            Self::Together => "together",
+            Self::Flooded => "flooded",
+        }
+    }
 }
 
 /// A phase of a course of load.
@@ -103,6 +136,9 @@ pub struct Cell {
     pub gateway_memory: Option<u64>,
     /// Beyond the chain's capacity: what is measured is queueing. `None` where capacity is unknown.
     pub saturated: Option<bool>,
+    /// Answers in which another tenant's secret stood; `None` where none was looked for.
+    #[serde(default)]
+    pub leaked: Option<u64>,
     /// The `relay` probe's own cell, that ran beside this one on the same tap threads.
     pub floor_cell: Option<u32>,
 }

@@ -4,9 +4,9 @@ mod arm;
 mod perturbation;
 mod row;
 
-use crate::ReportError;
 use crate::gather::{Gathered, gather};
 use crate::model::{Arm, Report, RunInfo};
+use crate::{ReportError, drift};
 use record::manifest::{Cell, Drive};
 use std::path::PathBuf;
 
@@ -28,6 +28,7 @@ pub fn build(runs: &[PathBuf]) -> Result<Report, ReportError> {
         runs: Vec::new(),
         arms: Vec::new(),
         perturbations: Vec::new(),
+        drifts: Vec::new(),
         losses: Vec::new(),
     };
     for path in runs {
@@ -42,8 +43,13 @@ pub fn build(runs: &[PathBuf]) -> Result<Report, ReportError> {
             .perturbations
             .extend(perturbation::all(&run, &groups, &whole));
         for (cells, whole) in groups.iter().zip(whole) {
+            let phases = phases(&run, cells);
+            let course = drift::course(&whole.drive);
+            report
+                .drifts
+                .extend(drift::drifts(&whole.chain, course, &phases));
             report.arms.push(whole);
-            report.arms.extend(phases(&run, cells));
+            report.arms.extend(phases);
         }
         report.runs.push(info(run));
     }
@@ -123,6 +129,7 @@ fn order(drive: &Drive) -> (u8, f64) {
         Drive::Open { rate, .. } => (0, *rate),
         Drive::Closed { concurrency } => (1, f64::from(*concurrency)),
         Drive::Profile { .. } => (2, 0.0),
+        Drive::Tenant { company, .. } => (5, f64::from(*company as u8)),
         Drive::Agent { concurrency, .. } => (3, f64::from(*concurrency)),
         Drive::Capacity { rate } => (4, *rate),
     }
@@ -137,6 +144,11 @@ pub(crate) fn label(drive: &Drive) -> String {
             share: Some(share),
         } => format!("{:.0} % of capacity ({rate:.1}/s)", share * 100.0),
         Drive::Open { rate, share: None } => format!("{rate:.1}/s"),
+        Drive::Tenant {
+            tenant,
+            rate,
+            company,
+        } => format!("tenant {tenant}, {} ({rate}/s)", company.name()),
         Drive::Profile { phases } => match phases.as_slice() {
             [one] if (one.rate - one.to).abs() < f64::EPSILON => {
                 format!("{} ({}/s)", one.name, one.rate)

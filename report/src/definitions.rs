@@ -14,7 +14,7 @@ const fn define(name: &'static str, meaning: &'static str) -> Definition {
 }
 
 /// Every word of the report, in the order in which it is shown.
-pub const DEFINITIONS: [Definition; 18] = [
+pub const DEFINITIONS: [Definition; 21] = [
     define(
         "request",
         "outer tap began to write the last request byte → inner tap read it (first attempt)",
@@ -68,6 +68,18 @@ pub const DEFINITIONS: [Definition; 18] = [
     define(
         "E2E",
         "at the client: request handed to the socket → last byte",
+    ),
+    define(
+        "goodput",
+        "calls a second that were answered in full and each met the objective's bounds on TTFT (from the intended send) and TPOT",
+    ),
+    define(
+        "tokens/s",
+        "completion tokens by the server's count ÷ the measured time, over all callers",
+    ),
+    define(
+        "cached prompt tokens",
+        "cached ÷ all prompt tokens, as the server's usage has them, over the calls where it states both",
     ),
     define(
         "merge ratio",

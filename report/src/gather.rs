@@ -3,6 +3,7 @@
 use crate::ReportError;
 use crate::quantile::Rules;
 use config::Scenario;
+use config::scenario::Slo;
 use record::client::ClientCall;
 use record::leg::{Legs, TextAgreement, identity_error};
 use record::manifest::{Cell, Manifest};
@@ -80,6 +81,8 @@ pub(crate) struct Gathered {
     pub(crate) manifest: Manifest,
     /// When its quantiles are printed.
     pub(crate) rules: Rules,
+    /// The objective that a call can meet or miss.
+    pub(crate) slo: Option<Slo>,
     /// Calls by cell id, warm-up left out.
     pub(crate) calls: HashMap<u32, Vec<Joined>>,
     /// Cells that are the floor probe of another.
@@ -147,30 +150,30 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
         || path.display().to_string(),
         |n| n.to_string_lossy().into_owned(),
     );
-    let rules = rules(path, &manifest, losses);
+    let scenario = scenario(path, &manifest, losses);
     Ok(Gathered {
         name,
-        rules,
+        rules: scenario
+            .as_ref()
+            .map_or_else(Rules::default, |s| Rules::from(&s.limits)),
+        slo: scenario.and_then(|s| s.capacity).map(|c| c.slo),
         manifest,
         calls: by_cell,
         floors,
     })
 }
 
-/// The rules of the scenario that the run was made by; the shipped ones where its text is not there
-/// or is of another version.
-fn rules(path: &Path, manifest: &Manifest, losses: &mut Vec<String>) -> Rules {
-    let Some(text) = manifest.config.get("scenario").filter(|t| !t.is_empty()) else {
-        return Rules::default();
-    };
+/// The scenario that the run was made by; `None` where its text is not there or is of another version.
+fn scenario(path: &Path, manifest: &Manifest, losses: &mut Vec<String>) -> Option<Scenario> {
+    let text = manifest.config.get("scenario").filter(|t| !t.is_empty())?;
     match config::from_text::<Scenario>(Path::new("scenario"), text) {
-        Ok(scenario) => Rules::from(&scenario.limits),
+        Ok(scenario) => Some(scenario.into_inner()),
         Err(_) => {
             losses.push(format!(
-                "{}: its scenario is not one that this version understands; quantiles are printed by the default limits",
+                "{}: its scenario is not one that this version understands: quantiles are printed by the default limits, and no goodput",
                 path.display()
             ));
-            Rules::default()
+            None
         }
     }
 }

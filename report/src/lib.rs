@@ -7,6 +7,7 @@ mod bootstrap;
 mod build;
 mod chart;
 mod definitions;
+mod drift;
 mod gather;
 mod model;
 mod quantile;

@@ -127,6 +127,15 @@ pub struct Arm {
     pub tpot: LegRow,
     /// Calls answered in full a second of the measured time.
     pub rate: Option<f64>,
+    /// Completion tokens a second of the measured time, by the server's count.
+    pub tokens_rate: Option<f64>,
+    /// Calls a second that met the scenario's objective, each by itself; `None` where it has none.
+    pub goodput: Option<f64>,
+    /// Prompt tokens that the server served from a cache, of all prompt tokens; `None` where it does
+    /// not say.
+    pub cached_share: Option<f64>,
+    /// Answers in which another tenant's secret stood; `None` where none was looked for.
+    pub leaked: Option<u64>,
     /// Content events inner ÷ outer, mean over calls.
     pub merge_ratio: Option<f64>,
     /// Events that the outer tap itself joined, a hundredth of all.
@@ -158,6 +167,21 @@ pub struct Perturbation {
     pub excess: Option<f64>,
     /// Why it is not given.
     pub refused: Option<String>,
+}
+
+/// A figure over the phases of a steady course of load.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Drift {
+    /// The chain.
+    pub chain: String,
+    /// What is looked at.
+    pub figure: &'static str,
+    /// Phases that it could be read in.
+    pub phases: usize,
+    /// By how much it changes an hour: nanoseconds, or a share.
+    pub slope_per_hour: f64,
+    /// Probability of as clear a trend where there is none.
+    pub p: f64,
 }
 
 /// A run that the report is of.
@@ -196,6 +220,8 @@ pub struct Report {
     pub arms: Vec<Arm>,
     /// What the taps' insertion did.
     pub perturbations: Vec<Perturbation>,
+    /// What drifts, or does not, over long courses.
+    pub drifts: Vec<Drift>,
     /// What could not be read or used.
     pub losses: Vec<String>,
 }

@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
     let pids = start(&set, &place, &mut children)?;
     say(args, "driving scenario 4, shortened, over every chain");
     let plan = plan(&set, &place, &pids, calibrated)?;
-    let run = load::measure(&plan, args.quiet)?;
+    let run = load::measure(&plan, load::progress(args.quiet))?;
     children.check()?;
     children.stop_all();
     let page = place.at("report.html");

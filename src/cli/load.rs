@@ -1,8 +1,8 @@
 //! `hopscope load`: drives a scenario over chains and writes a run directory.
 
-use super::Done;
+use super::{Done, shelf};
 use anyhow::Context as _;
-use loadgen::progress::{Silent, Style, Terminal};
+use loadgen::progress::{Json, Silent, Style, Terminal};
 use loadgen::{Plan, PlannedChain, PlannedTap, Progress, Stop};
 use record::manifest::Calibration;
 use record::rundir::RunDir;
@@ -12,12 +12,16 @@ use std::sync::Arc;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// The scenario's file (config/scenarios/*.yaml).
-    #[arg(long, short, value_name = "FILE")]
-    scenario: PathBuf,
-    /// A chain's file (config/chains/*.yaml). Repeat it: what is measured, and its controls.
-    #[arg(long, short, value_name = "FILE", required = true)]
-    chain: Vec<PathBuf>,
+    /// The scenario: its number in the plan (1 to 9, `scenarios/N-*.yaml` of --config-dir), or a file.
+    #[arg(long, short, value_name = "N|FILE")]
+    scenario: String,
+    /// A chain: its name (`chains/NAME.yaml` of --config-dir), or a file. Repeat it: what is measured,
+    /// and its controls.
+    #[arg(long, short, value_name = "NAME|FILE", required = true)]
+    chain: Vec<String>,
+    /// Where scenarios and chains are found by number and name.
+    #[arg(long, value_name = "DIR", default_value = "config")]
+    config_dir: PathBuf,
     /// The run directory to make.
     #[arg(long, short, value_name = "DIR")]
     out: PathBuf,
@@ -49,15 +53,23 @@ pub(crate) struct Args {
     /// Say nothing but the result.
     #[arg(long, short)]
     quiet: bool,
+    /// Tell progress as lines of JSON on standard error, for a program to read.
+    #[arg(long, conflicts_with = "quiet")]
+    progress_json: bool,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
-    let run = measure(&plan(args)?, args.quiet)?;
+    let progress: Arc<dyn Progress> = if args.progress_json {
+        Arc::new(Json::stderr())
+    } else {
+        progress(args.quiet)
+    };
+    let run = measure(&plan(args)?, progress)?;
     verdict(&run)
 }
 
 /// Runs `plan`; Ctrl-C ends it early and keeps what was measured.
-pub(super) fn measure(plan: &Plan, quiet: bool) -> anyhow::Result<RunDir> {
+pub(super) fn measure(plan: &Plan, progress: Arc<dyn Progress>) -> anyhow::Result<RunDir> {
     let stop = Stop::default();
     let asked = stop.clone();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -70,12 +82,16 @@ pub(super) fn measure(plan: &Plan, quiet: bool) -> anyhow::Result<RunDir> {
             asked.request();
         }
     });
-    let progress: Arc<dyn Progress> = if quiet {
+    Ok(loadgen::run(plan, progress, &stop)?)
+}
+
+/// Progress for a person, or none.
+pub(super) fn progress(quiet: bool) -> Arc<dyn Progress> {
+    if quiet {
         Arc::new(Silent)
     } else {
         Arc::new(Terminal::new(Style::detect()))
-    };
-    Ok(loadgen::run(plan, progress, &stop)?)
+    }
 }
 
 /// Prints the verdict of a run.
@@ -112,9 +128,15 @@ pub(super) fn verdict(run: &RunDir) -> anyhow::Result<Done> {
 }
 
 fn plan(args: &Args) -> anyhow::Result<Plan> {
-    let scenario = config::load::<config::Scenario>(&args.scenario)?;
-    let chains = config::chains(&args.chain)?;
-    let text = read(&args.scenario)?;
+    let scenario_file = shelf::scenario(&args.config_dir, &args.scenario)?;
+    let scenario = config::load::<config::Scenario>(&scenario_file)?;
+    let chain_files: Vec<PathBuf> = args
+        .chain
+        .iter()
+        .map(|name| shelf::chain(&args.config_dir, name))
+        .collect::<anyhow::Result<_>>()?;
+    let chains = config::chains(&chain_files)?;
+    let text = read(&scenario_file)?;
     let name = args.name.clone().unwrap_or_else(|| {
         args.out
             .file_name()

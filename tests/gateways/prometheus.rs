@@ -1,9 +1,10 @@
 //! A real Prometheus scrapes a tap: every family arrives, classic and native, and counts what was done.
 
 use super::rig::{END, chain, chat, connect, exchange, free, serve};
-use super::{Running, engine, installed, script, wait};
+use super::{Running, engine, installed, script, target, wait};
 use hopscope::telemetry::{Endpoints, serve_telemetry};
 use std::collections::BTreeSet;
+use std::io::Write as _;
 use std::net::SocketAddr;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -34,6 +35,53 @@ fn query(prometheus: SocketAddr, expression: &str) -> Vec<f64> {
         .collect()
 }
 
+/// A Prometheus that scrapes `telemetry`, once it is ready.
+fn scraping(dir: &tempfile::TempDir, telemetry: SocketAddr, native: &str) -> (SocketAddr, Running) {
+    let port = free();
+    let child = Command::new(script("run/prometheus.sh"))
+        .args([dir.path().join(native).as_os_str()])
+        .args([port.port().to_string(), telemetry.to_string()])
+        .env("NATIVE", native)
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let running = Running(child);
+    wait(port, "/-/ready", || "prometheus".to_owned());
+    (port, running)
+}
+
+/// The text as Prometheus' own linter sees it. Debian puts it beside the server; one that was on PATH
+/// may come without.
+fn promtool(text: &str) {
+    let unpacked = target().join("real/prometheus/root/usr/bin/promtool");
+    let program = if unpacked.is_file() {
+        unpacked
+    } else {
+        "promtool".into()
+    };
+    let started = Command::new(program)
+        .args(["check", "metrics"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn();
+    let Ok(mut child) = started else {
+        println!("skipped: no promtool beside this Prometheus");
+        return;
+    };
+    let body = text.split_once("\r\n\r\n").map_or(text, |(_, body)| body);
+    child
+        .stdin
+        .take()
+        .unwrap()
+        .write_all(body.as_bytes())
+        .unwrap();
+    let said = child.wait_with_output().unwrap();
+    let all = [said.stdout, said.stderr].concat();
+    assert!(said.status.success(), "{}", String::from_utf8_lossy(&all));
+}
+
 #[test]
 fn prometheus_reads_every_family_and_both_kinds_of_histogram() {
     if !installed("prometheus") {
@@ -55,16 +103,8 @@ fn prometheus_reads_every_family_and_both_kinds_of_histogram() {
     for _ in 0..CALLS {
         assert!(exchange(&mut socket, chat(16, "", "").as_bytes(), END).ends_with(END));
     }
-    let port = free();
-    let child = Command::new(script("run/prometheus.sh"))
-        .args([dir.path().join("work").as_os_str()])
-        .args([port.port().to_string(), telemetry.to_string()])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let running = Running(child);
-    wait(port, "/-/ready", || "prometheus".to_owned());
+    let (port, native) = scraping(&dir, telemetry, "on");
+    let (classic_port, classic) = scraping(&dir, telemetry, "off");
     // Pairing settles a call after a second, and a scrape comes each second.
     let until = Instant::now() + Duration::from_secs(30);
     let calls = "sum(hopscope_calls_total{class=\"served\"})";
@@ -88,9 +128,24 @@ fn prometheus_reads_every_family_and_both_kinds_of_histogram() {
         "histogram_quantile(0.5, hopscope_leg_seconds{leg=\"added-ttft\"})",
     );
     assert!(median[0] > 1e-6 && median[0] < 1.0, "{median:?}");
-    // The text form has the classic buckets, and the families are the same.
+    // The other reads text and has the classic buckets, of the same calls.
+    let until = Instant::now() + Duration::from_secs(30);
+    let count = "hopscope_leg_seconds_count{leg=\"added-ttft\"}";
+    while query(classic_port, count) != [CALLS as f64] {
+        assert!(Instant::now() < until, "{:?}", query(classic_port, count));
+        std::thread::sleep(Duration::from_millis(300));
+    }
+    let by_buckets = query(
+        classic_port,
+        "histogram_quantile(0.5, hopscope_leg_seconds_bucket{leg=\"added-ttft\"})",
+    );
+    let ratio = by_buckets[0] / median[0];
+    assert!(
+        (0.3..3.0).contains(&ratio),
+        "classic {by_buckets:?}, native {median:?}"
+    );
     let text = get(telemetry, "/metrics");
-    assert!(text.contains("hopscope_leg_seconds_bucket"), "{text}");
+    promtool(&text);
     let mut missing = BTreeSet::new();
     for line in text.lines().filter(|l| l.starts_with("# TYPE ")) {
         let mut words = line.split(' ').skip(2);
@@ -108,7 +163,7 @@ fn prometheus_reads_every_family_and_both_kinds_of_histogram() {
         }
     }
     assert!(missing.is_empty(), "{missing:?} never arrived");
-    drop(running);
+    drop((native, classic));
     server.stop(Duration::from_secs(2));
     runtime.shutdown_background();
 }

@@ -150,6 +150,11 @@ fn answer<'a>(
         .iter()
         .find(|((from, _), carried)| *from == server.port() && carried.find(id, 0).is_some())
         .unwrap_or_else(|| panic!("no packets of {id} from {server}"));
+    // The marks of a flow are then those of one call.
+    let heads = answer
+        .find("HTTP/1.1 200", 0)
+        .map(|at| answer.find("HTTP/1.1 200", at + 1));
+    assert_eq!(heads, Some(None), "a connection carried more than one call");
     (answer, &flows[&(flow.1, flow.0)])
 }
 

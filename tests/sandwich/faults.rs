@@ -165,3 +165,72 @@ fn a_pooled_connection_that_the_server_closed_is_no_error_of_the_client() {
     );
     assert!(calls[1].legs().is_none(), "a resent call is in no leg");
 }
+
+/// A gateway that passes on some bytes of each answer and then dies: both of its connections close.
+fn dying_gateway(inner: std::net::SocketAddr, after: usize) -> std::net::SocketAddr {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let mut engine = connect(inner);
+            let mut buffer = [0_u8; 16 * 1024];
+            let count = client.read(&mut buffer).unwrap();
+            engine.write_all(&buffer[..count]).unwrap();
+            let mut passed = 0;
+            while passed < after {
+                let count = engine.read(&mut buffer).unwrap().min(after - passed);
+                client.write_all(&buffer[..count]).unwrap();
+                passed += count;
+            }
+        }
+    });
+    at
+}
+
+#[test]
+fn a_gateway_that_dies_at_any_point_of_a_stream_leaves_a_correct_record_and_a_healthy_tap() {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let engine = runtime.block_on(async {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = listener.local_addr().unwrap();
+        tokio::spawn(sim::engine::serve(
+            listener,
+            quick(),
+            sim::truth::Log::off(),
+            std::future::pending(),
+        ));
+        at
+    });
+    // Inside the head, behind it, inside the first events, far into the stream.
+    for after in [40, 300, 700, 1_500, 4_000] {
+        let (outer, inner) = (crate::rig::free(), crate::rig::free());
+        let gateway = dying_gateway(inner, after);
+        let chain = crate::rig::chain(&[("outer", outer, gateway), ("inner", inner, engine)]);
+        let dir = tempfile::tempdir().unwrap();
+        let server = crate::rig::serve(&chain, &dir.path().join("taps/tap"), "tap");
+        for _ in 0..2 {
+            let got = exchange(&mut connect(outer), chat(60, "", "").as_bytes(), END);
+            assert!(
+                !got.ends_with(END),
+                "{after}: an honest cut has no last chunk"
+            );
+        }
+        server.stop(Duration::from_secs(2));
+        let calls = crate::rig::pair(dir.path());
+        assert_eq!(calls.len(), 2, "{after}");
+        for call in &calls {
+            let expected = if after < 100 {
+                Outcome::Failed
+            } else {
+                Outcome::Truncated
+            };
+            assert_eq!(
+                call.outer.outcome, expected,
+                "{after}: {:?}",
+                call.outer.fault
+            );
+            assert_eq!(call.attempts[0].outcome, Outcome::Aborted, "{after}");
+        }
+    }
+    runtime.shutdown_background();
+}

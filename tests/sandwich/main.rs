@@ -3,6 +3,7 @@
 // Clippy's leave for tests covers test functions, not the helpers beside them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod courses;
 mod faults;
 mod http2;
 mod http2_rules;

@@ -263,3 +263,39 @@ fn an_upload_that_is_refused_midway_still_gets_its_answer() {
         writer.join().unwrap();
     }
 }
+
+#[test]
+fn several_addresses_are_taken_in_turn_and_a_dead_one_is_passed_over() {
+    let answering = |name: &'static str| {
+        upstream(move |socket, _| {
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", name.len());
+            socket
+                .write_all(format!("{head}{name}").as_bytes())
+                .unwrap();
+        })
+        .0
+    };
+    let (a, b, dead) = (answering("aa"), answering("bb"), crate::rig::free());
+    let outer = crate::rig::free();
+    let mut chain = crate::rig::chain(&[("outer", outer, a)]);
+    for more in [dead, b] {
+        let text = more.to_string();
+        chain.taps[0].upstream.addresses.push(text.parse().unwrap());
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let server = crate::rig::serve(&chain, &dir.path().join("taps/tap"), "tap");
+    let mut seen = Vec::new();
+    for _ in 0..12 {
+        let got = text(&exchange(
+            &mut connect(outer),
+            b"GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+            b"\r\n\r\n",
+        ));
+        assert!(got.starts_with("HTTP/1.1 200"), "{got}");
+        seen.push(got[got.len() - 2..].to_owned());
+    }
+    let count = |name: &str| seen.iter().filter(|s| *s == name).count();
+    // A turn of three: one goes to a, one to the dead address and on to the next, one to b.
+    assert_eq!((count("aa"), count("bb")), (4, 8), "{seen:?}");
+    server.stop(std::time::Duration::from_secs(2));
+}

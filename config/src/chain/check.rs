@@ -24,7 +24,7 @@ impl Form for Chain {
 impl Chain {
     fn check_parts(&self, report: &mut Report<'_>) {
         let kind = self.kind.as_str();
-        let measured = matches!(self.kind, ChainKind::Gateway | ChainKind::Untapped);
+        let measured = !self.kind.is_control() || self.kind == ChainKind::Untapped;
         if measured && self.gateway.is_none() {
             report.add(
                 "kind",
@@ -45,11 +45,12 @@ impl Chain {
         if self.kind == ChainKind::Untapped && self.control_of.is_none() {
             report.add("kind", "a chain of kind `untapped` lacks `control_of`; name the chain with taps that it is compared with".to_owned());
         }
-        if self.kind == ChainKind::Gateway && self.control_of.is_some() {
+        if !self.kind.is_control() && self.control_of.is_some() {
             report.add(
                 "control_of",
-                "a chain of kind `gateway` is no control; remove `control_of`, or correct `kind`"
-                    .to_owned(),
+                format!(
+                    "a chain of kind `{kind}` is no control; remove `control_of`, or correct `kind`"
+                ),
             );
         }
     }
@@ -96,7 +97,7 @@ impl Chain {
                 "one outer tap and at least one inner tap",
             ),
             ChainKind::Untapped => (self.taps.is_empty(), "no tap"),
-            ChainKind::Direct => (
+            ChainKind::Direct | ChainKind::Service => (
                 outer == 1 && self.taps.len() == 1,
                 "one outer tap and no other",
             ),

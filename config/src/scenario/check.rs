@@ -1,7 +1,6 @@
 //! What must hold between the parts of a scenario.
 
-use super::{Capacity, CellLength, OpenLoop, Profile, ProfilePhase, Scenario};
-use crate::chain::ChainKind;
+use super::{Capacity, CellLength, OpenLoop, Profile, ProfilePhase, Scenario, Tenants};
 use crate::load::{Form, Report};
 use crate::names;
 
@@ -14,11 +13,12 @@ impl Form for Scenario {
         let idle = self.open_loop.is_none()
             && self.closed_loop.is_none()
             && self.profile.is_none()
+            && self.tenants.is_none()
             && self.agent.is_none();
         if idle {
             report.add(
                 "name",
-                "the scenario puts no load on anything; add `open_loop`, `closed_loop`, `profile` or `agent`"
+                "the scenario puts no load on anything; add `open_loop`, `closed_loop`, `profile`, `tenants` or `agent`"
                     .to_owned(),
             );
         }
@@ -42,7 +42,31 @@ impl Form for Scenario {
         if let Some(profile) = &self.profile {
             check_profile(profile, report);
         }
+        if let Some(tenants) = &self.tenants {
+            check_tenants(tenants, report);
+        }
         self.check_controls(report);
+    }
+}
+
+fn check_tenants(tenants: &Tenants, report: &mut Report<'_>) {
+    check_cell("tenants.cell", &tenants.cell, report);
+    let names = tenants.members.iter().enumerate();
+    for (at, tenant) in names.clone() {
+        names::check(report, &format!("tenants.members[{at}].name"), &tenant.name);
+    }
+    names::unique(
+        report,
+        names.map(|(at, tenant)| (format!("tenants.members[{at}].name"), tenant.name.as_str())),
+    );
+    let flood = tenants.flood.as_ref();
+    if let Some(flood) =
+        flood.filter(|f| tenants.members.iter().all(|tenant| tenant.name != f.tenant))
+    {
+        report.add(
+            "tenants.flood.tenant",
+            format!("no tenant is called `{}`; correct the name", flood.tenant),
+        );
     }
 }
 
@@ -110,10 +134,11 @@ impl Scenario {
     fn check_controls(&self, report: &mut Report<'_>) {
         for (at, control) in self.controls.iter().enumerate() {
             let place = format!("controls[{at}]");
-            if *control == ChainKind::Gateway {
+            if !control.is_control() {
+                let kind = control.as_str();
                 report.add(
                     &place,
-                    "`gateway` is what is measured and no control; remove it".to_owned(),
+                    format!("`{kind}` is what is measured and no control; remove it"),
                 );
             }
             if self.controls[..at].contains(control) {

@@ -1,6 +1,7 @@
 //! Which cells a block has, and what each is to do.
 
 use super::Campaign;
+use super::tenants::{Party, parties};
 use crate::cell::{Order, Ran, Way};
 use config::ChainKind;
 use config::scenario::{Arrivals, CellLength};
@@ -15,15 +16,35 @@ pub(super) struct Planned {
     pub(super) length: CellLength,
 }
 
+/// What a block does one after the other, in random order.
+#[derive(Clone)]
+pub(super) enum Job {
+    Cell(Planned),
+    Party(Party),
+}
+
 impl Campaign<'_> {
+    /// All that a block does.
+    pub(super) fn jobs(&self) -> Vec<Job> {
+        let mut jobs: Vec<Job> = self.planned().into_iter().map(Job::Cell).collect();
+        if let Some(tenants) = &self.plan.scenario.tenants {
+            for (at, planned) in self.plan.chains.iter().enumerate() {
+                if !planned.chain.kind.is_control() {
+                    jobs.extend(parties(at, tenants).into_iter().map(Job::Party));
+                }
+            }
+        }
+        jobs
+    }
+
     /// The cells of a block, each chain with its ways. An untapped control is driven as its gateway
     /// is; the other controls by the common rate and the sweep.
-    pub(super) fn planned(&self) -> Vec<Planned> {
+    fn planned(&self) -> Vec<Planned> {
         let scenario = &self.plan.scenario;
         let mut all = Vec::new();
         for (chain, planned) in self.plan.chains.iter().enumerate() {
             let kind = planned.chain.kind;
-            if kind != ChainKind::Gateway && !scenario.controls.contains(&kind) {
+            if kind.is_control() && !scenario.controls.contains(&kind) {
                 continue;
             }
             let measured = planned
@@ -80,7 +101,7 @@ impl Campaign<'_> {
                 });
             }
             if let Some(agent) = &scenario.agent
-                && matches!(kind, ChainKind::Gateway | ChainKind::Untapped)
+                && (!kind.is_control() || kind == ChainKind::Untapped)
             {
                 let turns = u16::try_from(agent.turns).unwrap_or(u16::MAX);
                 let drive = Drive::Agent {
@@ -136,6 +157,7 @@ impl Campaign<'_> {
                 calls: None,
             },
             warmup: CellLength::default(),
+            seat: None,
         })
     }
 
@@ -152,6 +174,7 @@ impl Campaign<'_> {
             } else {
                 self.plan.scenario.warmup.clone()
             },
+            seat: None,
         }
     }
 }
@@ -180,6 +203,9 @@ pub(super) fn words(drive: &Drive) -> String {
             let names: Vec<&str> = phases.iter().map(|p| p.name.as_str()).collect();
             format!("profile {}", names.join(" → "))
         }
+        Drive::Tenant {
+            tenant, company, ..
+        } => format!("tenant {tenant} {}", company.name()),
         Drive::Agent { turns, .. } => format!("agent {turns} turns"),
     }
 }
@@ -200,6 +226,7 @@ pub(super) fn describe(order: &Order, drive: &Drive, block: u32, ran: Ran) -> Ce
         gateway_cpu: None,
         gateway_memory: None,
         saturated: None,
+        leaked: ran.leaked,
         floor_cell: None,
     }
 }

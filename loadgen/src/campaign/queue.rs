@@ -17,8 +17,8 @@ impl Campaign<'_> {
         match cell.drive {
             Drive::Open { rate, .. } | Drive::Capacity { rate } => Some(rate > met),
             Drive::Agent { .. } => Some(false),
-            // Overload is what a course may be for: its phases are shown one by one.
-            Drive::Profile { .. } => None,
+            // Overload is what these may be for.
+            Drive::Profile { .. } | Drive::Tenant { .. } => None,
             Drive::Closed { .. } => {
                 let seconds = cell.to.saturating_sub(cell.from) as f64 / 1e9;
                 let answered = calls

@@ -5,6 +5,7 @@ use super::row::{Block, row};
 use crate::gather::{Gathered, Joined, Tapped};
 use crate::model::{Arm, LegRow, Strata};
 use crate::quantile::{Rules, plain, sort};
+use config::scenario::Slo;
 use record::client::{CallOutcome, ClientCall};
 use record::clock::Nanos;
 use record::leg::Legs;
@@ -93,6 +94,11 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
         .filter(|j| j.client.outcome == CallOutcome::Complete)
         .count();
     let rules = &run.rules;
+    // Absent where any answered call lacks the count: a sum of some would be too low.
+    let tokens: Option<u64> = all()
+        .filter(|j| j.client.outcome == CallOutcome::Complete)
+        .map(|j| j.client.usage_completion.map(u64::from))
+        .sum();
     // CPU and memory are counted over whole cells.
     let whole = phase.is_none();
     let cpu: Option<f64> = cells.iter().map(|c| c.gateway_cpu).sum();
@@ -126,6 +132,16 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
         e2e: client("E2E", &blocks, rules, |c| c.e2e().map(|n| n as f64)),
         tpot: client("TPOT", &blocks, rules, ClientCall::tpot),
         rate: (seconds > 0.0).then(|| complete as f64 / seconds),
+        tokens_rate: tokens
+            .filter(|_| seconds > 0.0)
+            .map(|tokens| tokens as f64 / seconds),
+        goodput: run
+            .slo
+            .as_ref()
+            .filter(|slo| seconds > 0.0 && bounds_a_call(slo))
+            .map(|slo| all().filter(|j| meets(&j.client, slo)).count() as f64 / seconds),
+        leaked: cells.iter().map(|c| c.leaked).sum(),
+        cached_share: cached_share(all().map(|j| &j.client)),
         merge_ratio: (!ratios.is_empty()).then(|| ratios.iter().sum::<f64>() / ratios.len() as f64),
         joined_percent: (events > 0).then(|| 100.0 * joined as f64 / events as f64),
         gateway_cpu: cpu
@@ -143,6 +159,31 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
         prompt_tokens: middle(all().filter_map(|j| j.client.usage_prompt.map(u64::from))),
         chain,
     }
+}
+
+/// The objective bounds what a single call can meet or miss.
+fn bounds_a_call(slo: &Slo) -> bool {
+    slo.ttft_p95.is_some() || slo.tpot_p95.is_some()
+}
+
+/// Answered in full, within the objective's bounds on TTFT (from the intended send) and TPOT.
+fn meets(call: &ClientCall, slo: &Slo) -> bool {
+    let within = |bound: Option<config::Period>, value: Option<f64>| {
+        bound.is_none_or(|b| value.is_some_and(|v| v <= b.nanos() as f64))
+    };
+    call.outcome == CallOutcome::Complete
+        && within(slo.ttft_p95, call.ttft_intended().map(|n| n as f64))
+        && within(slo.tpot_p95, call.tpot())
+}
+
+/// Cached ÷ all prompt tokens over the calls for which the server gives both.
+fn cached_share<'a>(calls: impl Iterator<Item = &'a ClientCall>) -> Option<f64> {
+    let (cached, all) = calls
+        .filter_map(|c| Some((c.usage_cached?, c.usage_prompt?)))
+        .fold((0_u64, 0_u64), |(cached, all), (c, a)| {
+            (cached + u64::from(c), all + u64::from(a))
+        });
+    (all > 0).then(|| cached as f64 / all as f64)
 }
 
 fn middle(values: impl Iterator<Item = u64>) -> Option<f64> {

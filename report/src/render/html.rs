@@ -20,20 +20,25 @@ pub fn html(report: &Report) -> String {
             head {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
-                title { "hopscope: gateway overhead" @if report.simulated { " (simulated)" } }
+                title { "hopscope: " (words::title(report)) @if report.simulated { " (simulated)" } }
                 style { (PreEscaped(STYLE)) }
             }
             body {
                 main {
-                    h1 { "Gateway overhead" @if report.simulated { span.badge { "simulated" } } }
+                    h1 { (words::title(report)) @if report.simulated { span.badge { "simulated" } } }
                     p.verdict.valid[valid] { (verdict) }
                     (setup::findings(report))
                     @if report.simulated {
                         p { "Parts of these chains are stand-ins. Their figures show that the instrument works; they say nothing about any product." }
                     }
                     (setup::runs(report))
-                    (arms::headline(report))
-                    (arms::charts(report))
+                    @if report.arms.iter().any(|a| a.kind == "gateway") {
+                        (arms::headline(report))
+                        (arms::charts(report))
+                    }
+                    (arms::clients(report))
+                    (arms::tenants(report))
+                    (arms::drifts(report))
                     (arms::resources(report))
                     (arms::claims(report))
                     (arms::perturbations(report))

@@ -18,7 +18,8 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
     let (_, verdict) = words::verdict(report);
     writeln!(
         out,
-        "# Gateway overhead{}\n",
+        "# {}{}\n",
+        words::title(report),
         if report.simulated { " (simulated)" } else { "" }
     )?;
     writeln!(out, "**{verdict}**\n")?;
@@ -55,6 +56,23 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
             run.workload.tokenizer,
         )?;
     }
+    if report.arms.iter().any(|a| a.kind == "gateway") {
+        headline(out, report)?;
+    }
+    clients(out, report)?;
+    for arm in &report.arms {
+        arm_section(out, arm)?;
+    }
+    perturbations(out, report)?;
+    drifts(out, report)?;
+    writeln!(out, "\n## Definitions\n")?;
+    for definition in DEFINITIONS {
+        writeln!(out, "- **{}**: {}", definition.name, definition.meaning)?;
+    }
+    Ok(())
+}
+
+fn headline(out: &mut String, report: &Report) -> std::fmt::Result {
     writeln!(out, "\n## Headline\n")?;
     writeln!(
         out,
@@ -82,13 +100,32 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
             show(e2e, |r| &r.p50),
         )?;
     }
+    Ok(())
+}
+
+/// What a client sees of every arm.
+fn clients(out: &mut String, report: &Report) -> std::fmt::Result {
+    writeln!(
+        out,
+        "\n## What the client sees\n\n| arm | calls | answered/s | goodput/s | tokens/s | TTFT p50 | p95 | TPOT p50 | E2E p50 | p95 | cached prompt tokens | outcomes |\n|---|---|---|---|---|---|---|---|---|---|---|---|"
+    )?;
     for arm in &report.arms {
-        arm_section(out, arm)?;
-    }
-    perturbations(out, report)?;
-    writeln!(out, "\n## Definitions\n")?;
-    for definition in DEFINITIONS {
-        writeln!(out, "- **{}**: {}", definition.name, definition.meaning)?;
+        writeln!(
+            out,
+            "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
+            words::arm(arm),
+            arm.strata.sent,
+            words::rate(arm.rate),
+            words::rate(arm.goodput),
+            words::rate(arm.tokens_rate),
+            reading(&arm.ttft.p50),
+            reading(&arm.ttft.p95),
+            reading(&arm.tpot.p50),
+            reading(&arm.e2e.p50),
+            reading(&arm.e2e.p95),
+            words::percent(arm.cached_share),
+            words::counts(&arm.strata.outcomes),
+        )?;
     }
     Ok(())
 }
@@ -138,6 +175,29 @@ fn rows<'a>(out: &mut String, rows: impl Iterator<Item = &'a LegRow>) -> std::fm
             range(row.bounds),
             range(row.interval),
             maybe(row.floor)
+        )?;
+    }
+    Ok(())
+}
+
+fn drifts(out: &mut String, report: &Report) -> std::fmt::Result {
+    if report.drifts.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n## Drift over the course\n\n| chain | figure | phases | change an hour | p | finding |\n|---|---|---|---|---|---|"
+    )?;
+    for drift in &report.drifts {
+        writeln!(
+            out,
+            "| {} | {} | {} | {} | {:.3} | {} |",
+            drift.chain,
+            drift.figure,
+            drift.phases,
+            words::slope(drift),
+            drift.p,
+            words::trend(drift)
         )?;
     }
     Ok(())

@@ -1,7 +1,8 @@
 //! Numbers and findings as a person reads them. Durations are microseconds below 10 ms, else
 //! milliseconds.
 
-use crate::model::{Arm, LegRow, Reading, Report};
+use crate::model::{Arm, Drift, LegRow, Reading, Report};
+use record::manifest::{Company, Drive};
 use record::verdict::{Check, Finding};
 
 /// Shown where a value was never measured. Never a 0.
@@ -46,6 +47,66 @@ pub(super) fn reading(reading: &Reading) -> String {
 /// A share in percent.
 pub(super) fn percent(share: Option<f64>) -> String {
     share.map_or_else(|| ABSENT.to_owned(), |s| format!("{:.2} %", s * 100.0))
+}
+
+/// What the report is of.
+pub(super) fn title(report: &Report) -> &'static str {
+    if report.arms.iter().any(|arm| arm.kind == "gateway") {
+        "Gateway overhead"
+    } else {
+        "Load run"
+    }
+}
+
+/// The change of a figure an hour.
+pub(super) fn slope(drift: &Drift) -> String {
+    if drift.figure.starts_with("share") {
+        format!("{:+.4} %", drift.slope_per_hour * 100.0)
+    } else {
+        time(drift.slope_per_hour)
+    }
+}
+
+/// What a drift's test says.
+pub(super) fn trend(drift: &Drift) -> &'static str {
+    match drift.p {
+        p if p >= 0.05 => "no drift shown",
+        _ if drift.slope_per_hour > 0.0 => "rises",
+        _ => "falls",
+    }
+}
+
+/// So many a second.
+pub(super) fn rate(rate: Option<f64>) -> String {
+    rate.map_or_else(|| ABSENT.to_owned(), |r| format!("{r:.1}"))
+}
+
+/// Jain's index of the tenants' answered ÷ asked rates, for each chain and company of several
+/// (Jain, Chiu, Hawe, DEC-TR-301, 1984).
+pub(super) fn fairness(arms: &[&Arm]) -> Vec<(String, f64)> {
+    let mut groups: Vec<(String, Vec<f64>)> = Vec::new();
+    for arm in arms {
+        if let Drive::Tenant { rate, company, .. } = &arm.drive
+            && *company != Company::Alone
+            && let Some(answered) = arm.rate
+        {
+            let title = format!("{}, {}", arm.chain, company.name());
+            let share = answered / rate;
+            match groups.iter_mut().find(|(name, _)| *name == title) {
+                Some((_, shares)) => shares.push(share),
+                None => groups.push((title, vec![share])),
+            }
+        }
+    }
+    let index = |shares: Vec<f64>| {
+        let sum: f64 = shares.iter().sum();
+        let squares: f64 = shares.iter().map(|s| s * s).sum();
+        (squares > 0.0).then(|| sum * sum / (shares.len() as f64 * squares))
+    };
+    groups
+        .into_iter()
+        .filter_map(|(title, shares)| Some((title, index(shares)?)))
+        .collect()
 }
 
 /// The title of an arm.

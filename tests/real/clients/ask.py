@@ -28,13 +28,17 @@ def show(what, **found):
 
 
 def joined(chunks):
-    text, finish, usage = "", None, None
+    text, tools, finish, usage = "", {}, None, None
     for chunk in chunks:
         for choice in chunk.get("choices", []):
             text += choice.get("delta", {}).get("content") or ""
+            for call in choice.get("delta", {}).get("tool_calls") or []:
+                said = call["function"]
+                name, arguments = tools.get(call["index"], ("", ""))
+                tools[call["index"]] = (name + (said.get("name") or ""), arguments + (said.get("arguments") or ""))
             finish = choice.get("finish_reason") or finish
         usage = chunk.get("usage") or usage
-    return {"text": text, "finish": finish, "usage": usage}
+    return {"text": text, "tools": tools, "finish": finish, "usage": usage}
 
 
 def events(lines):
@@ -49,8 +53,11 @@ def with_openai(base):
     show("openai", text=whole.choices[0].message.content, usage=whole.usage.model_dump())
     stream = client.chat.completions.create(**body(True))
     show("openai stream", **joined(c.model_dump() for c in stream))
-    tools = client.chat.completions.create(**body(True, tools=TOOLS))
-    show("openai tools", **joined(c.model_dump() for c in tools))
+    # The stand-in's own field makes it call tools.
+    tools = client.chat.completions.create(**body(True, tools=TOOLS), extra_body={"sim": {"tool_calls": 2}})
+    found = joined(c.model_dump() for c in tools)
+    assert len(found["tools"]) == 2, found
+    show("openai tools", **found)
     show("openai models", models=[m.id for m in client.models.list()])
 
 
@@ -74,6 +81,8 @@ def with_httpx(base, http2):
 
 async def with_aiohttp(base):
     async with aiohttp.ClientSession() as session:
+        async with session.post(f"http://{base}/v1/chat/completions", json=body(False)) as answer:
+            show("aiohttp", status=answer.status, choice=(await answer.json())["choices"][0])
         async with session.post(f"http://{base}/v1/chat/completions", json=body(True)) as answer:
             lines = [line.decode().rstrip("\n") async for line in answer.content]
             show("aiohttp stream", status=answer.status, **joined(events(lines)))

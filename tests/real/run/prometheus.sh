@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Prometheus in the foreground, scraping each TARGET every second.
+# Prometheus in the foreground, scraping each TARGET every second. It asks for protobuf and keeps native
+# histograms; with NATIVE=off it is as it comes, reads text and keeps classic ones.
 #
-#   prometheus.sh WORK_DIR PORT TARGET…      (each HOST:PORT, its /metrics is read)
+#   [NATIVE=off] prometheus.sh WORK_DIR PORT TARGET…      (each HOST:PORT, its /metrics is read)
 #
 # Ready when GET http://127.0.0.1:PORT/-/ready answers 200; its data goes to WORK_DIR/data.
 set -euo pipefail
@@ -19,5 +20,7 @@ mkdir -p "$work"
     printf "      - {targets: ['%s']}\n" "$@"
 } >"$work/prometheus.yml"
 
+native=--enable-feature=native-histograms
+[ "${NATIVE:-on}" = on ] || native=
 exec "$prometheus" --config.file="$work/prometheus.yml" --storage.tsdb.path="$work/data" \
-    --web.listen-address="127.0.0.1:$port" --enable-feature=native-histograms
+    --web.listen-address="127.0.0.1:$port" $native

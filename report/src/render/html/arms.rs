@@ -1,6 +1,6 @@
 //! The measured arms.
 
-use super::super::words::{self, ABSENT, leg, maybe, range, reading, time};
+use super::super::words::{self, leg, maybe, range, reading, time};
 use super::figure;
 use crate::chart;
 use crate::model::{Arm, LegRow, Reading, Report};
@@ -99,6 +99,73 @@ fn concurrency(arm: &Arm) -> Option<u32> {
     }
 }
 
+/// What a client sees of every arm: the figures by which services are compared end to end.
+pub(super) fn clients(report: &Report) -> Markup {
+    page! {
+        h2 { "What the client sees" }
+        div.box { table {
+            thead { tr {
+                th { "arm" } th { "calls" } th { "answered/s" } th { "goodput/s" } th { "tokens/s" }
+                th { "TTFT p50" } th { "p95" } th { "p99" } th { "interval of p50" } th { "TPOT p50" } th { "p95" }
+                th { "E2E p50" } th { "p95" } th { "p99" } th { "cached prompt tokens" } th.word { "outcomes" }
+            } }
+            tbody { @for arm in &report.arms { tr {
+                td { (words::arm(arm)) } td { (arm.strata.sent) } td { (words::rate(arm.rate)) } td { (words::rate(arm.goodput)) } td { (words::rate(arm.tokens_rate)) }
+                td { b { (reading(&arm.ttft.p50)) } } td { (reading(&arm.ttft.p95)) } td { (reading(&arm.ttft.p99)) } td { (range(arm.ttft.interval)) }
+                td { (reading(&arm.tpot.p50)) } td { (reading(&arm.tpot.p95)) }
+                td { (reading(&arm.e2e.p50)) } td { (reading(&arm.e2e.p95)) } td { (reading(&arm.e2e.p99)) }
+                td { (words::percent(arm.cached_share)) } td.word { (words::counts(&arm.strata.outcomes)) }
+            } } }
+        } }
+    }
+}
+
+/// Tenants side by side: what company does to each, and whether a secret came out elsewhere.
+pub(super) fn tenants(report: &Report) -> Markup {
+    let arms: Vec<&Arm> = report
+        .arms
+        .iter()
+        .filter(|a| matches!(a.drive, Drive::Tenant { .. }))
+        .collect();
+    page! {
+        @if !arms.is_empty() {
+            h2 { "Tenants" }
+            div.box { table {
+                thead { tr {
+                    th { "arm" } th { "calls" } th { "answered/s" } th { "TTFT p50" } th { "p95" } th { "p99" } th.word { "outcomes" }
+                    th { "answers with another's secret" }
+                } }
+                tbody { @for arm in &arms { tr {
+                    td { (words::arm(arm)) } td { (arm.strata.sent) } td { (words::rate(arm.rate)) }
+                    td { (reading(&arm.ttft.p50)) } td { (reading(&arm.ttft.p95)) } td { (reading(&arm.ttft.p99)) }
+                    td.word { (words::counts(&arm.strata.outcomes)) }
+                    td { @match arm.leaked { Some(0) => "0", Some(n) => b { (n) " leaked" }, None => "–" } }
+                } } }
+            } }
+            p.soft { "Each tenant's system prompt holds a secret of its own; every answer is searched for those of the others." }
+            @for (title, index) in words::fairness(&arms) {
+                p { "Fairness of " (title) ": " (format!("{index:.3}")) " (Jain's index of answered ÷ asked: 1 is alike, 1/n is one taking all)" }
+            }
+        }
+    }
+}
+
+pub(super) fn drifts(report: &Report) -> Markup {
+    page! {
+        @if !report.drifts.is_empty() {
+            h2 { "Drift over the course" }
+            div.box { table {
+                thead { tr { th { "chain" } th.word { "figure" } th { "phases" } th { "change an hour" } th { "p" } th.word { "finding" } } }
+                tbody { @for drift in &report.drifts { tr {
+                    td { (drift.chain) } td.word { (drift.figure) } td { (drift.phases) } td { (words::slope(drift)) } td { (format!("{:.3}", drift.p)) }
+                    td.word { (words::trend(drift)) }
+                } } }
+            } }
+            p.soft { "Theil–Sen slope and Mann–Kendall test over the phases: p is the chance of as clear a trend where there is none." }
+        }
+    }
+}
+
 pub(super) fn resources(report: &Report) -> Markup {
     page! {
         h2 { "CPU, memory, errors, tokens merged" }
@@ -109,7 +176,7 @@ pub(super) fn resources(report: &Report) -> Markup {
             } }
             tbody { @for arm in &report.arms { tr {
                 td { (words::arm(arm)) }
-                td { (arm.rate.map_or_else(|| ABSENT.to_owned(), |r| format!("{r:.1}"))) }
+                td { (words::rate(arm.rate)) }
                 td { (maybe(arm.gateway_cpu.map(|s| s * 1e9))) }
                 td { (arm.gateway_cpu.filter(|s| *s > 0.0).map_or_else(|| "–".to_owned(), |s| format!("{:.0}", 1.0 / s))) }
                 td { (arm.gateway_memory.map_or_else(|| "–".to_owned(), |b| format!("{:.0} MB", b as f64 / 1e6))) }
