@@ -4,9 +4,10 @@
 //! seeded, absolute schedule of first token and gaps; reasoning, tool calls, several choices, usage with
 //! cached tokens; the faults of [`Faults`]. One chunk is one write.
 //!
-//! Does not model: batching, queueing, a KV cache or prefill cost. Streams do not slow each other down
-//! and a longer prompt takes no longer, so nothing measured against it says what an engine can do:
-//! results are *simulated*.
+//! By default the times are a script's, which does not model batching, queueing, a KV cache or prefill
+//! cost: streams do not slow each other down and a longer prompt takes no longer. With
+//! [`ModelOptions::modelled`] they come from a model of such an engine ([`ModelOptions`] has its
+//! constants). Either way nothing measured against it says what an engine can do: results are *simulated*.
 //!
 //! A request can ask for its own script in the body field `sim` (`ttft_us`, `gap_us`,
 //! `tokens_per_chunk`, `reasoning_tokens`, `tool_calls`, `finish_apart`, `prompt_tokens`,
@@ -29,7 +30,9 @@ mod answer;
 mod calls;
 mod exchange;
 mod fault;
+mod model;
 mod options;
+mod pace;
 mod plan;
 mod play;
 mod reply;
@@ -43,12 +46,19 @@ mod words;
 
 use calls::Calls;
 pub use fault::{FaultError, Faults};
+use model::Model;
+pub use model::ModelOptions;
 pub use options::EngineOptions;
+use pace::Pace;
+use plan::Plan;
 use reply::Next;
+use script::Script;
 
 struct Engine {
     options: EngineOptions,
     log: Log,
+    /// Gives the times, where the script does not.
+    model: Option<Model>,
     calls: Mutex<Calls>,
     connections: AtomicU64,
     generations: AtomicU64,
@@ -60,7 +70,7 @@ struct Engine {
 /// stopped.
 ///
 /// # Errors
-/// None at present; a failed connection concerns only itself.
+/// When the modelled engine gets no timer; a failed connection concerns only itself.
 pub async fn serve(
     listener: TcpListener,
     options: EngineOptions,
@@ -68,6 +78,10 @@ pub async fn serve(
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
     let engine = Arc::new(Engine {
+        model: options
+            .model_options
+            .modelled
+            .then(|| Model::new(&options.model_options)),
         options,
         log,
         calls: Mutex::new(Calls::default()),
@@ -76,15 +90,21 @@ pub async fn serve(
         ids_given: AtomicU64::new(0),
         ids: [RandomState::new(), RandomState::new()],
     });
-    accept(listener, stop, |stream| {
+    let served = accept(listener, stop, |stream| {
         let engine = Arc::clone(&engine);
         async move {
             if let Err(error) = connection(&engine, stream).await {
                 tracing::warn!(%error, "engine stand-in dropped a connection");
             }
         }
-    })
-    .await
+    });
+    match &engine.model {
+        None => served.await,
+        Some(model) => tokio::select! {
+            served = served => served,
+            failed = model.run() => failed,
+        },
+    }
 }
 
 async fn connection(engine: &Engine, stream: TcpStream) -> io::Result<()> {
@@ -118,6 +138,25 @@ impl Engine {
     fn attempt(&self, call: Option<&str>) -> u32 {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
         call.map_or(1, |call| calls.arrive(call))
+    }
+
+    /// Where the times of an answer come from; the error is a message for the client.
+    fn pace(&self, plan: &mut Plan, start: u64) -> Result<Pace<'_>, &'static str> {
+        match (&self.model, plan.job()) {
+            (Some(model), Some(job)) => model
+                .submit(job)
+                .map(Pace::Model)
+                .ok_or("prompt and completion exceed the KV blocks of the engine: see --kv-blocks"),
+            _ => {
+                let script = Script::new(&plan.options, plan.seed, start);
+                Ok(Pace::Script(Box::new(script)))
+            }
+        }
+    }
+
+    fn metrics(&self) -> String {
+        let model = self.model.as_ref();
+        model.map_or_else(String::new, |model| model.metrics(&self.options.model))
     }
 
     fn random_id(&self) -> String {

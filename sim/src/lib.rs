@@ -12,8 +12,10 @@ mod accept;
 pub mod clock;
 mod delta;
 pub mod engine;
+mod exposition;
 pub mod gateway;
 mod http;
+mod prompt;
 mod reading;
 pub mod relay;
 #[cfg(test)]

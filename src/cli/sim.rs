@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -16,7 +17,7 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// An OpenAI-compatible engine with vLLM's stream shape and a scripted timing.
+    /// An OpenAI-compatible engine with vLLM's stream shape and a scripted or modelled timing.
     Engine(StandIn<sim::engine::EngineOptions>),
     /// A gateway that adds known delays and rewrites streams as real ones do.
     Gateway(StandIn<sim::gateway::GatewayOptions>),
@@ -35,6 +36,9 @@ struct StandIn<T: clap::Args> {
     /// Worker threads.
     #[arg(long, default_value_t = 1)]
     threads: usize,
+    /// Serves this many alike and independent ones, on as many ports from that of `--listen` on.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
+    replicas: u16,
     #[command(flatten)]
     options: T,
 }
@@ -58,11 +62,11 @@ type Stop = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 fn serve<T, R>(
     it: StandIn<T>,
     role: Role,
-    start: impl FnOnce(TcpListener, T, Log, Stop) -> R,
+    start: impl Fn(TcpListener, T, Log, Stop) -> R,
 ) -> anyhow::Result<Done>
 where
-    T: clap::Args,
-    R: Future<Output = std::io::Result<()>>,
+    T: clap::Args + Clone,
+    R: Future<Output = std::io::Result<()>> + Send + 'static,
 {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(it.threads.max(1))
@@ -73,22 +77,22 @@ where
         None => Log::off(),
     };
     runtime.block_on(async {
-        let listener = TcpListener::bind(it.listen).await.with_context(|| {
-            format!(
-                "cannot listen on {}: is another program using it? choose another --listen",
-                it.listen
-            )
-        })?;
-        let mut terminate = signal(SignalKind::terminate())?;
-        let mut interrupt = signal(SignalKind::interrupt())?;
-        let stop: Stop = Box::pin(async move {
-            tokio::select! {
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-            }
-        });
-        tracing::info!(?role, listen = %it.listen, "stand-in serving: results are simulated");
-        start(listener, it.options, log.clone(), stop).await?;
+        let stopped = told_to_stop()?;
+        let mut replicas = tokio::task::JoinSet::new();
+        for number in 0..it.replicas {
+            let listener = listen(it.listen, number).await?;
+            let listen = listener.local_addr()?;
+            let mut stopped = stopped.clone();
+            let stop: Stop = Box::pin(async move {
+                // An error is the end of the one that tells, which only happens at the end.
+                let _ = stopped.wait_for(|stopped| *stopped).await;
+            });
+            tracing::info!(?role, %listen, "stand-in serving: results are simulated");
+            replicas.spawn(start(listener, it.options.clone(), log.clone(), stop));
+        }
+        while let Some(served) = replicas.join_next().await {
+            served??;
+        }
         anyhow::Ok(())
     })?;
     let closed = log.close()?;
@@ -99,4 +103,31 @@ where
         );
     }
     Ok(Done::Well)
+}
+
+/// Listens for replica `number`: its port is so many after that of `first` (any free one for port 0).
+async fn listen(first: SocketAddr, number: u16) -> anyhow::Result<TcpListener> {
+    let mut address = first;
+    if number > 0 && first.port() > 0 {
+        let port = first.port().checked_add(number);
+        address.set_port(port.context("--replicas needs more ports than there are from --listen")?);
+    }
+    TcpListener::bind(address).await.with_context(|| {
+        format!("cannot listen on {address}: is another program using it? choose another --listen")
+    })
+}
+
+/// Becomes true at SIGTERM or SIGINT.
+fn told_to_stop() -> std::io::Result<watch::Receiver<bool>> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let (tell, told) = watch::channel(false);
+    tokio::spawn(async move {
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+        }
+        tell.send_replace(true);
+    });
+    Ok(told)
 }

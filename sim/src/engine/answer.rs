@@ -2,27 +2,30 @@
 
 use serde_json::{Value, json};
 
+use super::pace::Pace;
 use super::plan::Plan;
 use super::reply::{Ending, Next, Reply, Stop};
 use super::request::Dialect;
-use super::script::Script;
 use super::shape::Shape;
 use crate::http::{Framing, Headers, error_body};
 use crate::truth::{Field, Mark, Outcome, TokenTruth};
 
 /// Sends the whole answer when its last token is due.
-pub(super) async fn whole(reply: &mut Reply<'_>, plan: &Plan, start: u64) -> Ending {
+pub(super) async fn whole(
+    reply: &mut Reply<'_>,
+    plan: &Plan,
+    mut pace: Pace<'_>,
+    start: u64,
+) -> Ending {
     let faults = &plan.faults;
     if faults.stall_after.is_some() {
         reply.conn.gone().await;
         return Err(Stop::fault(Next::Close));
     }
     let (choices, texts) = choices(plan);
-    let mut script = Script::new(&plan.options, plan.seed, start);
-    let due = (0..plan.text(0).count()).fold(start, |_, _| script.due());
-    reply.wait_until(due).await?;
+    pace.all(reply, plan.text(0).count(), start).await?;
     let shape = Shape::new(plan.dialect, &plan.id, &plan.model, false);
-    let body = shape.answer(&choices, plan.counts);
+    let body = shape.answer(&choices, plan.used(&reply.recorder.truth));
     let claimed = body.len() as u64 + u64::from(faults.truncate_length) * 1024;
     let cut = faults.close_after.is_some() || faults.reset_after.is_some();
     let sent = if cut { body.len() / 2 } else { body.len() };

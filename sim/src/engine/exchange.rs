@@ -90,14 +90,14 @@ async fn request(
         .map_err(|error| error.to_string())
         .and_then(|faults| engine.plan(dialect, &body, faults, &head));
     drop(body);
-    let ending = generate(&mut reply, planned, body_read_at).await;
+    let ending = generate(engine, &mut reply, planned, body_read_at).await;
     Ok(settle(&mut reply, ending))
 }
 
 type Planned = Result<(Plan, bool), String>;
 
-async fn generate(reply: &mut Reply<'_>, planned: Planned, start: u64) -> Ending {
-    let (plan, streamed) = match planned {
+async fn generate(engine: &Engine, reply: &mut Reply<'_>, planned: Planned, start: u64) -> Ending {
+    let (mut plan, streamed) = match planned {
         Ok(planned) => planned,
         Err(message) => return answer::error(reply, 400, &message, Outcome::Rejected).await,
     };
@@ -109,13 +109,17 @@ async fn generate(reply: &mut Reply<'_>, planned: Planned, start: u64) -> Ending
         let message = "injected by the stand-in";
         return answer::error(reply, status, message, Outcome::Fault).await;
     }
+    let pace = match engine.pace(&mut plan, start) {
+        Ok(pace) => pace,
+        Err(message) => return answer::error(reply, 400, message, Outcome::Rejected).await,
+    };
     truth.response_id = Some(plan.id.clone());
     truth.prompt_tokens = Some(plan.counts.prompt);
     truth.completion_tokens = Some(plan.counts.completion);
     truth.cached_tokens = Some(plan.counts.cached);
     match streamed {
-        true => play::stream(reply, &plan, start).await,
-        false => answer::whole(reply, &plan, start).await,
+        true => play::stream(reply, &plan, pace).await,
+        false => answer::whole(reply, &plan, pace, start).await,
     }
 }
 
@@ -142,6 +146,15 @@ async fn other_path(
         ("GET" | "HEAD", "/v1/models") => {
             let body = engine.models();
             plain(200, "application/json", body.as_bytes(), keep_alive)
+        }
+        ("GET" | "HEAD", "/metrics") if engine.model.is_some() => {
+            let body = engine.metrics();
+            plain(
+                200,
+                "text/plain; version=0.0.4",
+                body.as_bytes(),
+                keep_alive,
+            )
         }
         (_, "/health" | "/v1/models" | "/v1/chat/completions" | "/v1/completions") => {
             let body = error_body(405, "method not allowed");
@@ -204,7 +217,7 @@ impl Engine {
         faults: Option<Faults>,
         head: &RequestHead,
     ) -> Planned {
-        let asked = Generation::parse(dialect, body)?;
+        let asked = Generation::parse(dialect, body, self.model.is_some())?;
         let streamed = asked.stream;
         let of_body = asked.wishes.fault.clone();
         let faults = match head.headers.get("x-sim-fault") {

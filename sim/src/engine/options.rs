@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Faults;
+use super::{Faults, ModelOptions};
 
 /// An engine's script. Durations are wishes: the truth log has what happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, clap::Args)]
@@ -57,6 +57,9 @@ pub struct EngineOptions {
     /// Applies those faults to each n-th exchange only, at least 1.
     #[arg(long, default_value_t = Self::default().fault_every)]
     pub fault_every: u64,
+    /// The modelled engine.
+    #[command(flatten)]
+    pub model_options: ModelOptions,
 }
 
 impl Default for EngineOptions {
@@ -79,6 +82,7 @@ impl Default for EngineOptions {
             seed: 0,
             fault: Faults::default(),
             fault_every: 1,
+            model_options: ModelOptions::default(),
         }
     }
 }

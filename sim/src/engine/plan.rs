@@ -1,9 +1,12 @@
 //! What one exchange will say, decided before its first byte.
 
+use super::model::Job;
 use super::request::{Dialect, Generation};
 use super::shape::Counts;
 use super::text::Text;
 use super::{EngineOptions, Faults};
+use crate::prompt::{BLOCK_TOKENS, Blocks};
+use crate::truth::{ExchangeTruth, Field};
 
 /// A generation request resolved against the engine's options.
 pub(super) struct Plan {
@@ -18,6 +21,8 @@ pub(super) struct Plan {
     pub(super) finish_reason: &'static str,
     pub(super) seed: u64,
     tokens: u64,
+    /// Blocks of the prompt, for the modelled engine.
+    blocks: Option<Blocks>,
 }
 
 impl Plan {
@@ -34,9 +39,11 @@ impl Plan {
             options.reasoning_tokens = 0;
         }
         let tokens = asked.max_tokens.unwrap_or(options.tokens).max(1);
-        let prompt = asked.wishes.prompt_tokens.unwrap_or(asked.prompt_words);
-        let blocks = (prompt as f64 * options.cached_share) as u64 / 16 * 16;
-        let cached = asked.wishes.cached_tokens.unwrap_or(blocks).min(prompt);
+        let (prompt, cached) = match &asked.blocks {
+            // What is cached shows when the engine admits it.
+            Some(blocks) => (blocks.words(), 0),
+            None => claimed(&asked, options.cached_share),
+        };
         let finish_reason = match (options.tool_calls, asked.max_tokens) {
             (1.., _) => "tool_calls",
             (0, Some(_)) => "length",
@@ -61,6 +68,7 @@ impl Plan {
             finish_reason,
             seed: options.seed ^ asked.prompt_hash,
             tokens,
+            blocks: asked.blocks,
             options,
         }
     }
@@ -70,4 +78,34 @@ impl Plan {
         let seed = self.seed.wrapping_add(u64::from(choice) << 32);
         Text::new(&self.options, self.tokens, seed)
     }
+
+    /// The work of the modelled engine; `None` where the script gives the times.
+    pub(super) fn job(&mut self) -> Option<Job> {
+        let mut blocks = self.blocks.take()?;
+        // A later turn of a conversation has this answer in its prompt.
+        self.text(0)
+            .take_while(|added| added.field == Field::Content)
+            .for_each(|added| blocks.add(&added.text));
+        Some(Job {
+            prompt: self.counts.prompt,
+            output: self.tokens,
+            hashes: blocks.into_hashes(),
+        })
+    }
+
+    /// The counts of usage, with what the engine found in its cache.
+    pub(super) fn used(&self, truth: &ExchangeTruth) -> Counts {
+        Counts {
+            cached: truth.cached_tokens.unwrap_or(self.counts.cached),
+            ..self.counts
+        }
+    }
+}
+
+/// Prompt and cached tokens as the script has them.
+fn claimed(asked: &Generation, cached_share: f64) -> (u64, u64) {
+    let prompt = asked.wishes.prompt_tokens.unwrap_or(asked.prompt_words);
+    let blocks = (prompt as f64 * cached_share) as u64 / BLOCK_TOKENS * BLOCK_TOKENS;
+    let cached = asked.wishes.cached_tokens.unwrap_or(blocks).min(prompt);
+    (prompt, cached)
 }

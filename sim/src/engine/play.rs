@@ -1,11 +1,11 @@
-//! Streaming an answer by its script.
+//! Streaming an answer at its pace.
 
 use std::io;
 
 use super::fault::Faults;
+use super::pace::Pace;
 use super::plan::Plan;
 use super::reply::{Ending, Next, Reply, Stop};
-use super::script::Script;
 use super::shape::Shape;
 use super::text::{Addition, Text};
 use crate::delta::Positions;
@@ -19,7 +19,7 @@ const SPLIT_PAUSE: u64 = 2_000_000;
 const FALSE_LENGTH: u64 = 1 << 40;
 
 /// Sends the whole stream, or as much of it as its faults allow.
-pub(super) async fn stream(reply: &mut Reply<'_>, plan: &Plan, start: u64) -> Ending {
+pub(super) async fn stream(reply: &mut Reply<'_>, plan: &Plan, pace: Pace<'_>) -> Ending {
     let framing = match (plan.faults.truncate_length, reply.minor) {
         (true, _) => Framing::Length(FALSE_LENGTH),
         (false, 0) => Framing::UntilClose,
@@ -34,7 +34,7 @@ pub(super) async fn stream(reply: &mut Reply<'_>, plan: &Plan, start: u64) -> En
         reply,
         role_sent: false,
     };
-    play.run(framing, start).await
+    play.run(framing, pace).await
 }
 
 struct Play<'r, 'c> {
@@ -47,12 +47,11 @@ struct Play<'r, 'c> {
 }
 
 impl Play<'_, '_> {
-    async fn run(&mut self, framing: Framing, start: u64) -> Ending {
+    async fn run(&mut self, framing: Framing, mut pace: Pace<'_>) -> Ending {
         self.head(framing).await?;
         if self.plan.options.role_early {
             self.role().await?;
         }
-        let mut script = Script::new(&self.plan.options, self.plan.seed, start);
         let mut texts: Vec<Text> = (0..self.plan.choices)
             .map(|choice| self.plan.text(choice))
             .collect();
@@ -63,7 +62,8 @@ impl Play<'_, '_> {
             if additions.is_empty() {
                 break;
             }
-            self.reply.wait_until(script.due()).await?;
+            let tokens = (sent + 1) * self.plan.options.tokens_per_chunk.max(1);
+            pace.chunk(self.reply, tokens).await?;
             self.before_chunk(sent).await?;
             for (choice, added) in (0..).zip(&additions) {
                 self.chunk(choice, added, sent).await?;
@@ -221,7 +221,7 @@ impl Play<'_, '_> {
             }
         }
         if self.plan.include_usage {
-            let event = self.shape.usage(self.plan.counts);
+            let event = self.shape.usage(self.plan.used(&self.reply.recorder.truth));
             self.reply.outlet.piece(&[event]);
             self.reply.outlet.carry_mark(Mark::Usage, None);
             self.flush().await?;

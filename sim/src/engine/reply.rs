@@ -88,14 +88,15 @@ impl Reply<'_> {
 
     /// Waits for an instant, or for the client to go.
     pub(super) async fn wait_until(&mut self, deadline: u64) -> Result<(), Stop> {
-        tokio::select! {
-            biased;
-            () = self.conn.gone() => Err(Stop::gone()),
-            rung = self.alarm.until(deadline) => rung.map_err(|_: io::Error| Stop {
-                outcome: Outcome::Stopped,
-                next: Next::Close,
-            }),
-        }
+        unless_gone(self.conn, self.alarm.until(deadline)).await
+    }
+
+    /// Waits for something, or for the client to go.
+    pub(super) async fn unless_gone<T>(
+        &mut self,
+        wait: impl Future<Output = io::Result<T>>,
+    ) -> Result<T, Stop> {
+        unless_gone(self.conn, wait).await
     }
 
     /// Writes what waits in the outlet.
@@ -105,5 +106,19 @@ impl Reply<'_> {
             Ok(_) => Ok(()),
             Err(_) => Err(Stop::gone()),
         }
+    }
+}
+
+async fn unless_gone<T>(
+    conn: &mut Conn,
+    wait: impl Future<Output = io::Result<T>>,
+) -> Result<T, Stop> {
+    tokio::select! {
+        biased;
+        () = conn.gone() => Err(Stop::gone()),
+        came = wait => came.map_err(|_: io::Error| Stop {
+            outcome: Outcome::Stopped,
+            next: Next::Close,
+        }),
     }
 }

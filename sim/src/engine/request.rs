@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::options::Wishes;
+use crate::prompt::{Blocks, visit_texts};
 
 /// Longest completion that can be asked for, tokens.
 const MAX_TOKENS: u64 = 1_000_000;
@@ -42,6 +43,8 @@ pub(super) struct Generation {
     pub(super) choices: u16,
     /// Whitespace-separated words of the prompt.
     pub(super) prompt_words: u64,
+    /// Blocks of the prompt, where they were asked for.
+    pub(super) blocks: Option<Blocks>,
     /// Names the prompt and the request's seed.
     pub(super) prompt_hash: u64,
     pub(super) wishes: Wishes,
@@ -58,6 +61,7 @@ struct Form {
     max_completion_tokens: Option<u64>,
     n: Option<u16>,
     seed: Option<i64>,
+    cache_salt: Option<String>,
     sim: Option<Wishes>,
 }
 
@@ -67,8 +71,9 @@ struct StreamOptions {
 }
 
 impl Generation {
-    /// Checks a body; the error is a message for the client.
-    pub(super) fn parse(dialect: Dialect, body: &[u8]) -> Result<Self, String> {
+    /// Checks a body, and names the blocks of its prompt if `blocks` is set; the error is a message for the
+    /// client.
+    pub(super) fn parse(dialect: Dialect, body: &[u8], blocks: bool) -> Result<Self, String> {
         let form: Form = serde_json::from_slice(body)
             .map_err(|error| format!("request body is not a generation request: {error}"))?;
         let (name, prompt) = match dialect {
@@ -87,9 +92,13 @@ impl Generation {
         let mut hasher = DefaultHasher::new();
         form.seed.hash(&mut hasher);
         let mut prompt_words = 0;
+        let mut blocks = blocks.then(|| Blocks::new(form.cache_salt.as_deref()));
         visit_texts(&prompt, &mut |text| {
             text.hash(&mut hasher);
             prompt_words += text.split_whitespace().count() as u64;
+            if let Some(blocks) = &mut blocks {
+                blocks.add(text);
+            }
         });
         Ok(Self {
             dialect,
@@ -102,22 +111,10 @@ impl Generation {
             max_tokens,
             choices,
             prompt_words,
+            blocks,
             prompt_hash: hasher.finish(),
             wishes: form.sim.unwrap_or_default(),
         })
-    }
-}
-
-/// Calls `see` with every text of a prompt: strings themselves, and `content` and `text` of objects.
-fn visit_texts(value: &Value, see: &mut impl FnMut(&str)) {
-    match value {
-        Value::String(text) => see(text),
-        Value::Array(items) => items.iter().for_each(|item| visit_texts(item, see)),
-        Value::Object(fields) => ["content", "text"]
-            .iter()
-            .filter_map(|name| fields.get(*name))
-            .for_each(|field| visit_texts(field, see)),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }
 
@@ -126,7 +123,7 @@ mod tests {
     use super::{Dialect, Generation};
 
     fn parse(body: &str) -> Result<Generation, String> {
-        Generation::parse(Dialect::Chat, body.as_bytes())
+        Generation::parse(Dialect::Chat, body.as_bytes(), false)
     }
 
     #[test]

@@ -6,6 +6,7 @@ use crate::truth::{Field, Mark, Outcome};
 
 mod faults;
 mod load;
+mod modelled;
 
 /// Fast, so that tests are.
 fn quick() -> EngineOptions {
