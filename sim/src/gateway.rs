@@ -8,7 +8,7 @@
 //! overhead that leaves out what happens after the upstream request, as LiteLLM's does. Pages of its own:
 //! `/metrics`, `/health`.
 //!
-//! Does not model: several upstreams, TLS, HTTP/2, request bodies forwarded before they are complete,
+//! Does not model: several upstreams (see [`crate::router`]), TLS, HTTP/2, request bodies forwarded before they are complete,
 //! changes to the request body. Non-streamed answers and errors are held whole. Trailers and informational
 //! responses of the upstream end here. A waiting delay is measured from the read of each event, so delays
 //! of a stream overlap; where workers are limited they queue.
@@ -23,7 +23,8 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::accept::accept;
 use crate::clock::Alarm;
-use crate::http::{Conn, Pool, RequestHead};
+use crate::http::{Conn, RequestHead};
+use crate::router::Fleet;
 use crate::truth::Log;
 
 mod attempt;
@@ -47,7 +48,7 @@ use station::Station;
 struct Gateway {
     options: GatewayOptions,
     log: Log,
-    pool: Pool,
+    fleet: Fleet,
     station: Station,
     cache: Cache,
     counters: Counters,
@@ -67,9 +68,21 @@ pub async fn serve(
     log: Log,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
+    let fleet = Fleet::one(options.upstream.clone(), options.pool);
+    serve_before(fleet, listener, options, log, stop).await
+}
+
+/// Serves a gateway before a fleet instead of before [`GatewayOptions::upstream`].
+pub(crate) async fn serve_before(
+    fleet: Fleet,
+    listener: TcpListener,
+    options: GatewayOptions,
+    log: Log,
+    stop: impl Future<Output = ()>,
+) -> io::Result<()> {
     let gateway = Arc::new(Gateway {
         log,
-        pool: Pool::new(options.upstream.clone(), options.pool),
+        fleet,
         station: Station::new(options.cpu_delay, options.workers)?,
         cache: Cache::default(),
         counters: Counters::default(),
@@ -102,7 +115,7 @@ impl Gateway {
     /// The text of a page of the gateway's own.
     fn own_page(&self, head: &RequestHead) -> Option<String> {
         match (head.method.as_str(), head.path()) {
-            ("GET", "/metrics") => Some(self.counters.render()),
+            ("GET", "/metrics") => Some(self.counters.render() + &self.fleet.render()),
             ("GET", "/health") => Some(String::new()),
             _ => None,
         }

@@ -20,5 +20,6 @@ mod reading;
 pub mod relay;
 #[cfg(test)]
 mod rig;
+pub mod router;
 mod sse;
 pub mod truth;

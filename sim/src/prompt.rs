@@ -67,6 +67,24 @@ impl Blocks {
     }
 }
 
+/// The hashes of the full blocks of a request's prompt, none where the body is no generation request.
+pub(crate) fn prompt_hashes(body: &[u8]) -> Vec<u64> {
+    #[derive(serde::Deserialize)]
+    struct Form {
+        messages: Option<Value>,
+        prompt: Option<Value>,
+        cache_salt: Option<String>,
+    }
+    let Ok(form) = serde_json::from_slice::<Form>(body) else {
+        return Vec::new();
+    };
+    let mut blocks = Blocks::new(form.cache_salt.as_deref());
+    if let Some(prompt) = form.messages.or(form.prompt) {
+        visit_texts(&prompt, &mut |text| blocks.add(text));
+    }
+    blocks.into_hashes()
+}
+
 #[cfg(test)]
 mod tests {
     use super::Blocks;

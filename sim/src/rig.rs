@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use crate::clock::now;
 use crate::truth::{ExchangeTruth, Log, Mark, Outcome};
-use crate::{engine, gateway, relay};
+use crate::{engine, gateway, relay, router};
 
 /// No test waits longer for anything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -47,6 +47,10 @@ impl Running {
 
     pub(crate) async fn gateway(options: gateway::GatewayOptions) -> Self {
         Self::start(|listener, log, stop| gateway::serve(listener, options, log, until(stop))).await
+    }
+
+    pub(crate) async fn router(options: router::RouterOptions) -> Self {
+        Self::start(|listener, log, stop| router::serve(listener, options, log, until(stop))).await
     }
 
     pub(crate) async fn relay(options: relay::RelayOptions) -> Self {

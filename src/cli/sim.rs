@@ -21,6 +21,8 @@ enum What {
     Engine(StandIn<sim::engine::EngineOptions>),
     /// A gateway that adds known delays and rewrites streams as real ones do.
     Gateway(StandIn<sim::gateway::GatewayOptions>),
+    /// A router before several engines, with replicas that come and go.
+    Router(StandIn<sim::router::RouterOptions>),
     /// A byte relay that adds nothing.
     Relay(StandIn<sim::relay::RelayOptions>),
 }
@@ -50,6 +52,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Done> {
         }),
         What::Gateway(it) => serve(it, Role::Gateway, |l, o, log, stop| {
             sim::gateway::serve(l, o, log, stop)
+        }),
+        What::Router(it) => serve(it, Role::Gateway, |l, o, log, stop| {
+            sim::router::serve(l, o, log, stop)
         }),
         What::Relay(it) => serve(it, Role::Relay, |l, o, log, stop| {
             sim::relay::serve(l, o, log, stop)

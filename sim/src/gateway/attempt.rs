@@ -1,25 +1,28 @@
 //! Asking the upstream, once or twice.
 
 use std::io;
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 
 use rand::Rng;
 
 use super::Gateway;
-use crate::http::{Conn, HttpError, ResponseHead};
+use crate::http::{Conn, HttpError, Pool, ResponseHead};
 use crate::truth::{AttemptTruth, ExchangeTruth};
 
 /// An upstream that has answered with a head.
 pub(super) struct Upstream {
     pub(super) conn: Conn,
     pub(super) head: ResponseHead,
+    /// Where the connection belongs.
+    pub(super) pool: Arc<Pool>,
 }
 
 impl Gateway {
     /// Makes up to two attempts with a request (head and body) and notes each. The last one's answer is used, whatever its status.
     pub(super) async fn ask(
         &self,
+        pool: &Arc<Pool>,
         request: &[u8],
         truth: &mut ExchangeTruth,
     ) -> Result<Upstream, HttpError> {
@@ -27,7 +30,7 @@ impl Gateway {
         let mut number = 1;
         loop {
             truth.attempt = number;
-            let answer = self.attempt(number, request, truth).await;
+            let answer = self.attempt(number, pool, request, truth).await;
             let again = number == 1
                 && match &answer {
                     Ok(_) if abandon => {
@@ -55,6 +58,7 @@ impl Gateway {
     async fn attempt(
         &self,
         number: u32,
+        pool: &Arc<Pool>,
         request: &[u8],
         truth: &mut ExchangeTruth,
     ) -> Result<Upstream, HttpError> {
@@ -62,7 +66,7 @@ impl Gateway {
             number,
             ..AttemptTruth::default()
         };
-        let answer = self.send(request, &mut attempt).await;
+        let answer = self.send(pool, request, &mut attempt).await;
         if let Ok(upstream) = &answer {
             attempt.head_read_at = Some(upstream.conn.read_at);
             attempt.status = Some(upstream.head.status);
@@ -74,26 +78,28 @@ impl Gateway {
     /// Tries an idle connection; where that turns out to be closed before any answer, a fresh one.
     async fn send(
         &self,
+        pool: &Arc<Pool>,
         request: &[u8],
         attempt: &mut AttemptTruth,
     ) -> Result<Upstream, HttpError> {
-        if let Some(conn) = self.pool.take_idle() {
+        if let Some(conn) = pool.take_idle() {
             attempt.reused_connection = true;
-            match self.send_on(conn, request, attempt).await {
+            match self.send_on(pool, conn, request, attempt).await {
                 Err(HttpError::Truncated | HttpError::Io(_)) => {}
                 answered => return answered,
             }
         }
         attempt.reused_connection = false;
-        let conn = self.pool.connect().await.map_err(|error| {
-            let address = self.pool.address();
+        let conn = pool.connect().await.map_err(|error| {
+            let address = pool.address();
             io::Error::new(error.kind(), format!("cannot reach {address}: {error}"))
         })?;
-        self.send_on(conn, request, attempt).await
+        self.send_on(pool, conn, request, attempt).await
     }
 
     async fn send_on(
         &self,
+        pool: &Arc<Pool>,
         mut conn: Conn,
         request: &[u8],
         attempt: &mut AttemptTruth,
@@ -102,6 +108,7 @@ impl Gateway {
         attempt.request_write_begin = Some(written.last_begin);
         attempt.request_write_end = Some(written.end);
         let head = conn.response_head().await?;
-        Ok(Upstream { conn, head })
+        let pool = Arc::clone(pool);
+        Ok(Upstream { conn, head, pool })
     }
 }

@@ -131,10 +131,15 @@ impl Turn<'_> {
             self.replay(&answer).await?;
             return Ok(Outcome::CacheHit);
         }
-        let request = outbound(options, gateway.pool.address(), head, body);
+        let Some(berth) = gateway.fleet.choose(body) else {
+            let message = "no replica is ready: the router stand-in has none";
+            self.error(503, message, &Headers::default()).await?;
+            return Ok(Outcome::UpstreamFailed);
+        };
+        let request = outbound(options, berth.pool.address(), head, body);
         let upstream = tokio::select! {
             biased;
-            upstream = gateway.ask(&request, self.truth) => upstream,
+            upstream = gateway.ask(&berth.pool, &request, self.truth) => upstream,
             () = self.conn.gone() => return Ok(self.client_gone()),
         };
         match upstream {
@@ -225,9 +230,9 @@ impl Turn<'_> {
             Ok(read) => read,
             Err(error) => return self.failed(&error).await,
         };
-        let Upstream { conn, head } = upstream;
+        let Upstream { conn, head, pool } = upstream;
         if head.keeps_alive() && framing != Framing::UntilClose {
-            self.gateway.pool.put(conn);
+            pool.put(conn);
         }
         let gateway = self.gateway;
         let delay = gateway.options.first_token_delay_us;

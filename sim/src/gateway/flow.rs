@@ -84,9 +84,9 @@ impl<'f> Flow<'f> {
         self.truth.text_events_read = seen.text_events;
         let whole = outcome == Outcome::Complete;
         let ends_by_itself = self.ends_by_itself();
-        let Upstream { conn, head } = self.upstream;
+        let Upstream { conn, head, pool } = self.upstream;
         if whole && head.keeps_alive() && conn.pending().is_empty() {
-            self.gateway.pool.put(conn);
+            pool.put(conn);
         }
         Flowed {
             outcome,
