@@ -46,7 +46,8 @@ status=0
 if [ "$status" -eq 0 ]; then
     mkdir -p "$here/results"
     mv "$work/outcome.md" "$here/results/$name.md"
-    mv "$work/outcome.json" "$here/results/$name.json"
+    # Without the paths of this machine.
+    sed -e "s#$repo_root/##g" -e "s#$work#WORK#g" "$work/outcome.json" >"$here/results/$name.json"
     echo "kept as bench/hop-delay/results/$name.json"
 fi
 exit "$status"
