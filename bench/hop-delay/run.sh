@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures the tap beside nginx, HAProxy and Envoy: delay added to a streamed token, CPU per event.
 #
-#   bench/hop-delay/run.sh                                   about 13 minutes at 1, 50, 300 streams
+#   bench/hop-delay/run.sh                                   about 16 minutes at 1, 50, 300 streams
 #   bench/hop-delay/run.sh --streams 500,1000                further levels
 #   HOPSCOPE=other/hopscope bench/hop-delay/run.sh …         another build of the tap
 #

@@ -47,16 +47,16 @@ struct StandIn<T: clap::Args> {
 
 pub(crate) fn run(args: Args) -> anyhow::Result<Done> {
     match args.what {
-        What::Engine(it) => serve(it, Role::Engine, |l, o, log, stop| {
+        What::Engine(it) => serve(&it, Role::Engine, |l, o, log, stop| {
             sim::engine::serve(l, o, log, stop)
         }),
-        What::Gateway(it) => serve(it, Role::Gateway, |l, o, log, stop| {
+        What::Gateway(it) => serve(&it, Role::Gateway, |l, o, log, stop| {
             sim::gateway::serve(l, o, log, stop)
         }),
-        What::Router(it) => serve(it, Role::Gateway, |l, o, log, stop| {
+        What::Router(it) => serve(&it, Role::Gateway, |l, o, log, stop| {
             sim::router::serve(l, o, log, stop)
         }),
-        What::Relay(it) => serve(it, Role::Relay, |l, o, log, stop| {
+        What::Relay(it) => serve(&it, Role::Relay, |l, o, log, stop| {
             sim::relay::serve(l, o, log, stop)
         }),
     }
@@ -65,7 +65,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Done> {
 type Stop = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
 
 fn serve<T, R>(
-    it: StandIn<T>,
+    it: &StandIn<T>,
     role: Role,
     start: impl Fn(TcpListener, T, Log, Stop) -> R,
 ) -> anyhow::Result<Done>

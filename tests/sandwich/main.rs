@@ -12,5 +12,6 @@ mod life;
 mod measured;
 mod processes;
 mod rig;
+mod routing;
 mod tls;
 mod transparent;
