@@ -7,7 +7,7 @@ use record::manifest::{Calibration, Cell, Drive, TapHealth};
 use record::pairing::Call;
 use record::stamp::StampClass;
 use record::verdict::{Check, Verdict};
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 
 /// What a run came to, as far as the verdict needs it.
 pub(crate) struct Evidence<'a> {
@@ -282,19 +282,7 @@ fn stamp_class(e: &Evidence<'_>) -> Check {
         .collect();
     let (measured, detail) = match e.calibration {
         Some(calibration) if !faces.is_empty() => {
-            let other = |class: &&StampClass| class.name() != calibration.class;
-            let others: HashSet<&str> = faces.iter().filter(other).map(|c| c.name()).collect();
-            let share = faces.iter().filter(other).count() as f64 / faces.len() as f64;
-            let others: Vec<&str> = others.into_iter().collect();
-            let detail = if others.is_empty() {
-                format!("all of class {}", calibration.class)
-            } else {
-                format!(
-                    "calibrated is {}, measured also {}: use cleartext HTTP/1.1 between taps and gateway",
-                    calibration.class,
-                    others.join(", ")
-                )
-            };
+            let (share, detail) = uncalibrated(&faces, &calibration.class);
             (Some(share), detail)
         }
         _ => (None, "no calibration, or no paired call".to_owned()),
@@ -306,6 +294,26 @@ fn stamp_class(e: &Evidence<'_>) -> Check {
         measured,
         detail,
     )
+}
+
+/// The share of `faces` that are not of the calibrated class, and what to do about it.
+fn uncalibrated(faces: &[StampClass], calibrated: &str) -> (f64, String) {
+    let others: BTreeSet<&str> = faces
+        .iter()
+        .map(|class| class.name())
+        .filter(|name| *name != calibrated)
+        .collect();
+    let count = faces.iter().filter(|c| c.name() != calibrated).count();
+    let detail = if others.is_empty() {
+        format!("all of class {calibrated}")
+    } else {
+        let others: Vec<&str> = others.into_iter().collect();
+        format!(
+            "calibrated is {calibrated}, measured also {}: use cleartext HTTP/1.1 between taps and gateway",
+            others.join(", ")
+        )
+    };
+    (count as f64 / faces.len() as f64, detail)
 }
 
 fn clock_steps(e: &Evidence<'_>) -> Check {
@@ -328,4 +336,20 @@ fn came_to_its_end(e: &Evidence<'_>) -> Check {
         Some(f64::from(u8::from(e.stopped))),
         String::new(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn faces_of_another_class_than_the_calibrated_one_are_told() {
+        use StampClass::{H2, Socket, Tls};
+        assert_eq!(uncalibrated(&[Socket, Socket], "socket").0, 0.0);
+        let (share, detail) = uncalibrated(&[Socket, H2, Tls, H2], "socket");
+        assert!(
+            (share - 0.75).abs() < 1e-9 && detail.contains("h2, tls"),
+            "{detail}"
+        );
+    }
 }
