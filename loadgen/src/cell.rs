@@ -1,10 +1,13 @@
 //! One cell: one chain, driven one way, with the floor probe beside it.
 
+mod agents;
+mod closed;
+mod open;
+
 use crate::arrival::Offsets;
 use crate::client::{Ask, Client, Cut};
 use crate::lanes::Lanes;
-use crate::pacer;
-use crate::prompt::{Body, Feed, Message, Recipe, Systems, Vocabulary};
+use crate::prompt::{Body, Recipe, Systems, Vocabulary};
 use crate::recorder::Recorder;
 use crate::seed::derive;
 use crate::target::Target;
@@ -15,8 +18,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Between deciding to begin and the first due instant.
-const RUN_UP: Nanos = 20_000_000;
 /// How long calls in flight may end by themselves once a cell's time is over.
 const DRAIN: Duration = Duration::from_secs(60);
 const NO_END: Nanos = Nanos::MAX;
@@ -211,61 +212,6 @@ impl Driver<'_, '_> {
         });
     }
 
-    /// Calls at absolute instants. What is late is sent late and shown as lag; what is beyond the
-    /// bound of calls in flight is not sent, and fails the verdict.
-    fn open(&self, offsets: Offsets, most: u64, over: &AtomicBool) -> Result<Ran, LoadError> {
-        let order = self.order;
-        let feed = Feed::start(self.recipe())?;
-        pacer::sharpen_this_thread();
-        let start = now() + RUN_UP;
-        // The measured window opens where the last warm-up call was due, not where the first measured
-        // one is: a window that begins with a call by construction holds one call too many.
-        let (mut opened, mut last, mut scheduled) = (start, start, 0_u64);
-        let mut closes = None;
-        for (index, offset) in (0_u64..).zip(offsets) {
-            let due = start.saturating_add(offset);
-            let warm = within(&order.warmup, index, offset);
-            if !warm && !within(&order.length, scheduled, due - opened) {
-                let whole = order
-                    .length
-                    .duration
-                    .map(|d| opened.saturating_add(d.nanos()));
-                closes = whole.filter(|end| due >= *end);
-                break;
-            }
-            let Some(ready) = feed.next_blocking() else {
-                break;
-            };
-            let go_on = || !self.stage.stop.requested() && !over.load(Ordering::Relaxed);
-            if !pacer::sleep_while(due, go_on) {
-                break;
-            }
-            last = due;
-            if warm {
-                opened = due;
-            } else {
-                scheduled += 1;
-            }
-            if self.counts.in_flight.load(Ordering::Acquire) >= most {
-                continue;
-            }
-            self.send(Ask {
-                cell: order.id,
-                seq: ready.seq,
-                task: None,
-                warmup: warm,
-                intended: due,
-                prompt_tokens: ready.tokens,
-                body: ready.body,
-                collect: order.seat.is_some(),
-            });
-        }
-        Ok(Ran {
-            scheduled: Some(scheduled),
-            ..self.ran(Some(opened), closes.unwrap_or(last))
-        })
-    }
-
     /// Differs between chains, blocks and ways; `way` names the last.
     fn arrival_seed(&self, way: &[u8]) -> u64 {
         let order = self.order;
@@ -284,143 +230,6 @@ impl Driver<'_, '_> {
             leaked: None,
             sent: self.counts.measured.load(Ordering::Acquire),
         }
-    }
-
-    /// Callers that each wait for their answer before they ask again.
-    fn closed(&self, concurrency: u32, think: Duration) -> Result<Ran, LoadError> {
-        let feed = Feed::start(self.recipe())?;
-        let pace = Arc::new(Pace::begin(self.order));
-        for number in 0..u64::from(concurrency) {
-            let lane = self.stage.lanes.of(number);
-            let (feed, pace, order) = (feed.clone(), pace.clone(), self.order.clone());
-            let (client, counts, cut) =
-                (self.client.clone(), self.counts.clone(), self.cut.clone());
-            let (reporter, flight) = (
-                self.stage.recorder.reporter(),
-                self.stage.recorder.flight.clone(),
-            );
-            counts.in_flight.fetch_add(1, Ordering::AcqRel);
-            self.stage.lanes.spawn(lane, async move {
-                while !cut.is_done()
-                    && let Some(warm) = pace.next()
-                    && let Some(ready) = feed.next().await
-                {
-                    let ask = Ask {
-                        cell: order.id,
-                        seq: ready.seq,
-                        task: None,
-                        warmup: warm,
-                        intended: now(),
-                        prompt_tokens: ready.tokens,
-                        body: ready.body,
-                        collect: false,
-                    };
-                    begin(&counts, &flight, &ask);
-                    let told = client.call(lane, ask).await;
-                    counts.in_flight.fetch_sub(1, Ordering::AcqRel);
-                    flight.in_flight.fetch_sub(1, Ordering::Relaxed);
-                    reporter.told(told);
-                    if !think.is_zero() {
-                        tokio::time::sleep(think).await;
-                    }
-                }
-                counts.in_flight.fetch_sub(1, Ordering::AcqRel);
-            });
-        }
-        self.wait_for_workers(&pace);
-        let from = self.counts.from.load(Ordering::Acquire);
-        Ok(self.ran((from > 0).then_some(from), now()))
-    }
-
-    /// Waits until every worker has ended, or the run is to stop.
-    fn wait_for_workers(&self, pace: &Pace) {
-        while self.counts.in_flight.load(Ordering::Acquire) > 0 {
-            if self.stage.stop.requested() {
-                self.cut.now();
-                return;
-            }
-            // The last calls of a cell may take as long as a drain.
-            if pace.over() && pace.overdue() > DRAIN {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-    }
-
-    /// Tasks of several turns: each asks with the whole conversation so far.
-    fn agents(&self, agent: &Agent) -> Result<Ran, LoadError> {
-        let recipe = self.recipe();
-        recipe.check()?;
-        let tasks = Arc::new(AtomicU64::new(0));
-        let from = now();
-        for number in 0..u64::from(agent.concurrency) {
-            let lane = self.stage.lanes.of(number);
-            let (recipe, tasks, order, agent) = (
-                recipe.clone(),
-                tasks.clone(),
-                self.order.clone(),
-                agent.clone(),
-            );
-            let (client, counts, cut) =
-                (self.client.clone(), self.counts.clone(), self.cut.clone());
-            let (reporter, flight) = (
-                self.stage.recorder.reporter(),
-                self.stage.recorder.flight.clone(),
-            );
-            counts.in_flight.fetch_add(1, Ordering::AcqRel);
-            self.stage.lanes.spawn(lane, async move {
-                loop {
-                    let task = tasks.fetch_add(1, Ordering::AcqRel);
-                    if task >= u64::from(agent.tasks) {
-                        break;
-                    }
-                    let mut said: Vec<(String, String)> = Vec::new();
-                    for turn in 0..agent.turns {
-                        if cut.is_done() {
-                            break;
-                        }
-                        let seq = task * u64::from(agent.turns) + u64::from(turn);
-                        let asked = recipe.text(seq);
-                        let mut messages: Vec<Message<'_>> = Vec::new();
-                        messages.extend(recipe.systems.of(task));
-                        for (question, answer) in &said {
-                            messages.push(Message::user(question.as_str()));
-                            messages.push(Message::assistant(answer.as_str()));
-                        }
-                        messages.push(Message::user(asked.as_str()));
-                        let ask = Ask {
-                            cell: order.id,
-                            seq,
-                            task: Some((
-                                u32::try_from(task).unwrap_or(u32::MAX),
-                                u16::try_from(turn).unwrap_or(u16::MAX),
-                            )),
-                            warmup: false,
-                            intended: now(),
-                            prompt_tokens: recipe.asked(),
-                            body: recipe.body.of(&messages, recipe.sampling(seq)),
-                            collect: true,
-                        };
-                        begin(&counts, &flight, &ask);
-                        let told = client.call(lane, ask).await;
-                        counts.in_flight.fetch_sub(1, Ordering::AcqRel);
-                        flight.in_flight.fetch_sub(1, Ordering::Relaxed);
-                        said.push((asked, told.text.clone()));
-                        reporter.told(told);
-                    }
-                }
-                counts.in_flight.fetch_sub(1, Ordering::AcqRel);
-            });
-        }
-        while self.counts.in_flight.load(Ordering::Acquire) > 0 {
-            if self.stage.stop.requested() {
-                self.cut.now();
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        let mut ran = self.ran(Some(from), now());
-        ran.scheduled = Some(u64::from(agent.tasks) * u64::from(agent.turns));
-        Ok(ran)
     }
 
     /// Waits for calls in flight, then cuts what is left: those are censored.
@@ -458,61 +267,4 @@ fn within(length: &CellLength, index: u64, since: Nanos) -> bool {
     let in_count = length.calls.is_none_or(|n| index < n);
     let given = length.duration.is_some() || length.calls.is_some();
     given && in_time && in_count
-}
-
-/// Who decides whether a closed loop goes on: warm-up first, then the cell's own length.
-struct Pace {
-    warmup: CellLength,
-    length: CellLength,
-    started: AtomicU64,
-    measured: AtomicU64,
-    began: Nanos,
-    measuring: AtomicU64,
-    ended: AtomicU64,
-}
-
-impl Pace {
-    fn begin(order: &Order) -> Self {
-        Self {
-            warmup: order.warmup.clone(),
-            length: order.length.clone(),
-            started: AtomicU64::new(0),
-            measured: AtomicU64::new(0),
-            began: now(),
-            measuring: AtomicU64::new(0),
-            ended: AtomicU64::new(0),
-        }
-    }
-
-    /// May one more call start, and is it warm-up?
-    fn next(&self) -> Option<bool> {
-        let at = now();
-        let index = self.started.fetch_add(1, Ordering::AcqRel);
-        if within(&self.warmup, index, at - self.began) {
-            return Some(true);
-        }
-        let _ = self
-            .measuring
-            .compare_exchange(0, at, Ordering::AcqRel, Ordering::Acquire);
-        let since = at.saturating_sub(self.measuring.load(Ordering::Acquire));
-        if within(
-            &self.length,
-            self.measured.fetch_add(1, Ordering::AcqRel),
-            since,
-        ) {
-            return Some(false);
-        }
-        let _ = self
-            .ended
-            .compare_exchange(0, at, Ordering::AcqRel, Ordering::Acquire);
-        None
-    }
-
-    fn over(&self) -> bool {
-        self.ended.load(Ordering::Acquire) > 0
-    }
-
-    fn overdue(&self) -> Duration {
-        Duration::from_nanos(now().saturating_sub(self.ended.load(Ordering::Acquire)))
-    }
 }
