@@ -102,7 +102,8 @@ fn order(settings: &Settings, load: f64, block: u32) -> Vec<Cell> {
         let gateways = settings.modes.iter().flat_map(|&mode| {
             (0..settings.delays.len()).map(move |delay| Kind::Gateway { mode, delay })
         });
-        let kinds = gateways.chain([Kind::Floor; FLOORS]);
+        let back_to_back = [false, true].map(|relay| Kind::BackToBack { relay });
+        let kinds = gateways.chain([Kind::Floor; FLOORS]).chain(back_to_back);
         cells.extend(kinds.map(|kind| Cell {
             block,
             load,
@@ -158,7 +159,7 @@ mod tests {
         let settings = config::load::<Settings>(&path).unwrap();
         let (a, b) = (order(&settings, 0.0, 0), order(&settings, 0.0, 1));
         let gateways = settings.streams.len() * settings.modes.len() * settings.delays.len();
-        assert_eq!(a.len(), gateways + FLOORS * settings.streams.len());
+        assert_eq!(a.len(), gateways + (FLOORS + 2) * settings.streams.len());
         for &streams in &settings.streams {
             let floors = |c: &&Cell| c.streams == streams && c.kind == Kind::Floor;
             assert_eq!(a.iter().filter(floors).count(), FLOORS);

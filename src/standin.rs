@@ -31,6 +31,7 @@ pub fn engine(script: &EngineScript, listen: SocketAddr, truth: &Path) -> Vec<St
     for (flag, value) in [
         ("--ttft-us", micros(script.ttft)),
         ("--gap-us", micros(script.gap)),
+        ("--end-gap-us", micros(script.end_gap)),
         ("--gap-jitter", jitter),
         ("--seed", seed),
     ] {

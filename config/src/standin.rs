@@ -14,6 +14,10 @@ pub struct EngineScript {
     pub ttft: Period,
     /// Between two content events.
     pub gap: Period,
+    /// Between the pieces after the last content: usage, `[DONE]`, the end of the body. Default 0:
+    /// back to back, as engines write them.
+    #[serde(default)]
+    pub end_gap: Period,
     /// The most by which a gap differs from `gap`, either way, as a share of it. Default 0.
     #[serde(default)]
     #[schemars(range(min = 0.0, max = 1.0))]

@@ -10,7 +10,7 @@
 //! constants). Either way nothing measured against it says what an engine can do: results are *simulated*.
 //!
 //! A request can ask for its own script in the body field `sim` (`ttft_us`, `gap_us`,
-//! `tokens_per_chunk`, `reasoning_tokens`, `tool_calls`, `finish_apart`, `prompt_tokens`,
+//! `end_gap_us`, `tokens_per_chunk`, `reasoning_tokens`, `tool_calls`, `finish_apart`, `prompt_tokens`,
 //! `cached_tokens`, `fault`), which survives gateways that drop headers, and for faults in the field
 //! `x-sim-fault` of its head.
 

@@ -28,13 +28,6 @@ const LEGS: [&str; 6] = [
 /// A run's floor is plausible within this factor of the floors that were seen here.
 pub const FLOOR_MARGIN: f64 = 3.0;
 
-/// Whether the bounds hold for a leg. What follows the last token leaves an engine in several writes
-/// back to back. A gateway that reads them a moment later than the relay joins them differently, so
-/// the relay is no floor of theirs: those legs are told, without a bound.
-pub(super) fn bounded(leg: &str) -> bool {
-    matches!(leg, "request" | "first token" | "token")
-}
-
 /// The cells of the checks, by their index.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Checks {

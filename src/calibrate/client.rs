@@ -18,6 +18,8 @@ pub(super) struct Ask {
     pub(super) tokens: u32,
     /// Microseconds between chunks, and tokens of one.
     pub(super) pace: (u64, u64),
+    /// Microseconds between the pieces of the stream's end; 0: back to back.
+    pub(super) end_gap: u64,
     /// Answers side by side in one stream.
     pub(super) choices: u32,
 }
@@ -28,6 +30,7 @@ impl Ask {
         Self {
             tokens: 1 + streams / 20,
             pace: (16_000, 1),
+            end_gap: 0,
             choices: 1,
         }
     }
@@ -35,8 +38,8 @@ impl Ask {
     fn body(self, salt: &str) -> String {
         let (gap, chunk) = self.pace;
         format!(
-            r#"{{"model":"m","stream":true,"stream_options":{{"include_usage":true}},"n":{},"max_tokens":{},"messages":[{{"role":"user","content":"calibrate {salt}"}}],"sim":{{"gap_us":{gap},"tokens_per_chunk":{chunk}}}}}"#,
-            self.choices, self.tokens
+            r#"{{"model":"m","stream":true,"stream_options":{{"include_usage":true}},"n":{},"max_tokens":{},"messages":[{{"role":"user","content":"calibrate {salt}"}}],"sim":{{"gap_us":{gap},"end_gap_us":{},"tokens_per_chunk":{chunk}}}}}"#,
+            self.choices, self.tokens, self.end_gap
         )
     }
 }

@@ -65,10 +65,6 @@ fn write(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
         out,
         "error = raw less the floor of a relay with as many streams, block by block; its interval holds 95 % over blocks."
     )?;
-    writeln!(
-        out,
-        "finish, terminal and end have no bound: what an engine writes back to back is read as it comes, joined or not."
-    )?;
     if let Some((slope, low, high)) = found.slope {
         let intercept = found.intercept.map_or_else(
             || "not measured".to_owned(),

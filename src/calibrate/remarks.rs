@@ -12,6 +12,7 @@ pub(super) fn all(settings: &Settings, samples: &Samples, checks: Checks) -> Vec
     for &streams in &settings.streams {
         remarks.extend(hops(settings, samples, streams));
         remarks.extend(probe(settings, samples, streams));
+        remarks.extend(back_to_back(settings, samples, streams));
     }
     remarks.extend(loaded(settings, samples));
     remarks.extend(long(settings, samples, checks.long));
@@ -71,6 +72,27 @@ fn probe(settings: &Settings, samples: &Samples, streams: u32) -> Option<String>
     ))
 }
 
+/// The end of a stream as an engine writes it. A gateway that is still busy with one piece reads the
+/// next one late: that wait is a gateway's, is in its legs, and not in the truth of its own stamps.
+fn back_to_back(settings: &Settings, samples: &Samples, streams: u32) -> Option<String> {
+    let idle = idle(settings);
+    let p50 = |leg, relay| {
+        let pairs = samples.pairs(leg, false, |c| {
+            (c.load, c.streams) == (idle, streams) && c.kind == Kind::BackToBack { relay }
+        });
+        spread(&residuals(&pairs)).map(|(p50, _)| p50 / 1e3)
+    };
+    let legs = ["last token", "terminal", "end"].into_iter().map(|leg| {
+        let (gateway, relay) = (p50(leg, false)?, p50(leg, true)?);
+        Some(format!("{leg} {gateway:.1} µs (relay {relay:.1})"))
+    });
+    let told: Vec<String> = legs.collect::<Option<_>>()?;
+    Some(format!(
+        "a stream's end written back to back, {streams} streams: raw median {}",
+        told.join(", ")
+    ))
+}
+
 /// The busy series: the errors at each further host load, over all modes and the bounded streams.
 fn loaded(settings: &Settings, samples: &Samples) -> Vec<String> {
     let least = idle(settings);
@@ -81,9 +103,11 @@ fn loaded(settings: &Settings, samples: &Samples) -> Vec<String> {
             for leg in ["request", "token"] {
                 let of = |block, floor: bool| {
                     residuals(&samples.pairs(leg, false, |c| {
-                        (c.load, c.streams, c.block) == (load, streams, block)
-                            && (c.kind == Kind::Floor) == floor
-                            && c.kind != Kind::Check
+                        let kind = match floor {
+                            true => c.kind == Kind::Floor,
+                            false => matches!(c.kind, Kind::Gateway { .. }),
+                        };
+                        kind && (c.load, c.streams, c.block) == (load, streams, block)
                     }))
                 };
                 let errors = errors(settings.blocks, |b| of(b, false), |b| of(b, true));

@@ -10,7 +10,7 @@ use config::Calibration as Settings;
 use config::standin::{GatewayScript, StreamMode};
 use record::pairing::Pairer;
 use record::rundir::{RunDir, read_health};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::net::{SocketAddr, TcpListener};
 use std::path::{Path, PathBuf};
@@ -35,6 +35,7 @@ pub(super) struct Rig {
     children: Children,
     runtime: tokio::runtime::Runtime,
     work: PathBuf,
+    ports: Ports,
     /// Where the client enters, by chain.
     entries: HashMap<String, SocketAddr>,
     /// The relay's client: one connection for the whole calibration.
@@ -45,10 +46,20 @@ fn chain_name(mode: StreamMode, delay: usize) -> String {
     format!("{}-{delay}", mode.as_str())
 }
 
-/// A free port of loopback. Another program could take it before it is used; then the start fails
-/// and says so.
-fn free() -> anyhow::Result<SocketAddr> {
-    Ok(TcpListener::bind("127.0.0.1:0")?.local_addr()?)
+/// Free ports of loopback, no two alike: the kernel may offer one again before it is used. Another
+/// program could take one before then; the start fails and says so.
+#[derive(Default)]
+struct Ports(HashSet<u16>);
+
+impl Ports {
+    fn free(&mut self) -> anyhow::Result<SocketAddr> {
+        loop {
+            let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
+            if self.0.insert(address.port()) {
+                return Ok(address);
+            }
+        }
+    }
 }
 
 /// Makes the directory anew; refuses one that no earlier calibration made.
@@ -77,10 +88,11 @@ impl Rig {
                 .enable_all()
                 .build()?,
             work: work.to_owned(),
+            ports: Ports::default(),
             entries: HashMap::new(),
             probe: None,
         };
-        let engine = free()?;
+        let engine = rig.ports.free()?;
         let line = standin::engine(&settings.engine, engine, &rig.truth("engine"));
         rig.run("engine", &line, engine)?;
         let mut chains = Vec::new();
@@ -94,14 +106,14 @@ impl Rig {
                     ..GatewayScript::default()
                 };
                 let name = chain_name(mode, at);
-                let (listen, inner) = (free()?, free()?);
+                let (listen, inner) = (rig.ports.free()?, rig.ports.free()?);
                 let line = standin::gateway(&script, listen, &inner.to_string(), &rig.truth(&name));
                 rig.run(&name, &line, listen)?;
                 chains.push(rig.chain(&name, "gateway", listen, (inner, engine))?);
             }
         }
         for name in [FLOOR, PROBE] {
-            let (listen, inner) = (free()?, free()?);
+            let (listen, inner) = (rig.ports.free()?, rig.ports.free()?);
             let line = standin::relay(listen, &inner.to_string(), &rig.truth(name));
             rig.run(name, &line, listen)?;
             chains.push(rig.chain(name, "relay", listen, (inner, engine))?);
@@ -127,7 +139,7 @@ impl Rig {
         gateway: SocketAddr,
         (inner, engine): (SocketAddr, SocketAddr),
     ) -> anyhow::Result<PathBuf> {
-        let outer = free()?;
+        let outer = self.ports.free()?;
         let mut text = format!(
             "name: {name}\nkind: {kind}\nsimulated: true\nentry: http://{outer}\nmodel: m\n"
         );
@@ -189,14 +201,19 @@ impl Rig {
         id: u32,
         cell: &Cell,
     ) -> anyhow::Result<()> {
-        let ask = ask_of(settings, cell.streams);
+        let mut ask = ask_of(settings, cell.streams);
+        if matches!(cell.kind, Kind::BackToBack { .. }) {
+            ask.end_gap = 0;
+        }
         let calls = settings
             .calls_per_stream
             .max(settings.calls_min.div_ceil(cell.streams));
-        let entry = self.entry(&match cell.kind {
-            Kind::Gateway { mode, delay } => chain_name(mode, delay),
-            Kind::Floor | Kind::Check => FLOOR.to_owned(),
-        })?;
+        let floor = || self.entry(FLOOR);
+        let entry = match cell.kind {
+            Kind::Gateway { mode, delay } => self.entry(&chain_name(mode, delay)),
+            Kind::BackToBack { relay: false } => self.mildest(settings),
+            Kind::BackToBack { relay: true } | Kind::Floor | Kind::Check => floor(),
+        }?;
         self.beside_relay(settings, id, (entry, ask), cell.streams, calls)
     }
 
@@ -251,6 +268,7 @@ impl Rig {
         let long = Ask {
             tokens: LONG,
             pace: (2_000, 1),
+            end_gap: 0,
             choices: 1,
         };
         let entry = self.mildest(settings)?;
@@ -263,6 +281,7 @@ impl Rig {
         let ask = Ask {
             tokens: 1_000_000,
             pace: (SLOW_GAP / 1_000, 2_000),
+            end_gap: 0,
             choices: 3,
         };
         let entry = self.mildest(settings)?;
@@ -302,9 +321,11 @@ impl Rig {
 /// host could not carry it.
 fn ask_of(settings: &Settings, streams: u32) -> Ask {
     let least = u64::from(streams) * 1_000_000 / u64::from(settings.token_rate_max);
+    let micros = |gap: config::Period| (gap.nanos() / 1_000).max(least);
     Ask {
         tokens: settings.output_tokens,
-        pace: ((settings.engine.gap.nanos() / 1_000).max(least), 1),
+        pace: (micros(settings.engine.gap), 1),
+        end_gap: micros(settings.engine.end_gap),
         choices: 1,
     }
 }

@@ -18,6 +18,9 @@ pub(super) enum Kind {
     Gateway { mode: StreamMode, delay: usize },
     /// The zero-delay relay: the floor.
     Floor,
+    /// As an engine writes it: the pieces of the stream's end back to back, through the mildest
+    /// gateway or the relay. Told, without a bound.
+    BackToBack { relay: bool },
     /// A check of its own.
     Check,
 }

@@ -20,6 +20,10 @@ pub struct EngineOptions {
     /// Time between chunks, µs.
     #[arg(long, default_value_t = Self::default().gap_us)]
     pub gap_us: u64,
+    /// Time between the pieces after the last text (finish, usage, `[DONE]`, the end of the body), µs;
+    /// 0 writes them back to back, as engines do.
+    #[arg(long, default_value_t = Self::default().end_gap_us)]
+    pub end_gap_us: u64,
     /// Uniform jitter of each gap as a share of it, 0 to 1.
     #[arg(long, default_value_t = Self::default().gap_jitter, value_parser = share)]
     pub gap_jitter: f64,
@@ -70,6 +74,7 @@ impl Default for EngineOptions {
             ttft_us: 50_000,
             ttft_sigma: 0.0,
             gap_us: 20_000,
+            end_gap_us: 0,
             gap_jitter: 0.0,
             tokens: 64,
             tokens_per_chunk: 1,
@@ -94,6 +99,7 @@ impl Default for EngineOptions {
 pub(super) struct Wishes {
     ttft_us: Option<u64>,
     gap_us: Option<u64>,
+    end_gap_us: Option<u64>,
     tokens_per_chunk: Option<u64>,
     reasoning_tokens: Option<u64>,
     tool_calls: Option<u16>,
@@ -110,6 +116,7 @@ impl Wishes {
         EngineOptions {
             ttft_us: self.ttft_us.unwrap_or(base.ttft_us),
             gap_us: self.gap_us.unwrap_or(base.gap_us),
+            end_gap_us: self.end_gap_us.unwrap_or(base.end_gap_us),
             tokens_per_chunk: self
                 .tokens_per_chunk
                 .unwrap_or(base.tokens_per_chunk)

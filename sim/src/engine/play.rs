@@ -8,6 +8,7 @@ use super::plan::Plan;
 use super::reply::{Ending, Next, Reply, Stop};
 use super::shape::Shape;
 use super::text::{Addition, Text};
+use crate::clock::now;
 use crate::delta::Positions;
 use crate::http::{Framing, Headers};
 use crate::truth::{Mark, Outcome, TokenTruth};
@@ -214,6 +215,7 @@ impl Play<'_, '_> {
     async fn finish(&mut self) -> Ending {
         if self.plan.options.finish_apart && !self.faults.no_finish {
             for choice in 0..self.plan.choices {
+                self.apart().await?;
                 let event = self.shape.finish_apart(choice, self.plan.finish_reason);
                 self.reply.outlet.piece(&[event]);
                 self.reply.outlet.carry_mark(Mark::Finish, None);
@@ -221,6 +223,7 @@ impl Play<'_, '_> {
             }
         }
         if self.plan.include_usage {
+            self.apart().await?;
             let event = self.shape.usage(self.plan.used(&self.reply.recorder.truth));
             self.reply.outlet.piece(&[event]);
             self.reply.outlet.carry_mark(Mark::Usage, None);
@@ -241,6 +244,7 @@ impl Play<'_, '_> {
 
     async fn close_body(&mut self) -> Result<(), Stop> {
         if !self.faults.no_done {
+            self.apart().await?;
             self.reply.outlet.piece(&[self.shape.data("[DONE]")]);
             self.reply.outlet.carry_mark(Mark::Done, None);
             self.flush().await?;
@@ -249,9 +253,18 @@ impl Play<'_, '_> {
             true => b"x-sim-trailer: end\r\n",
             false => b"",
         };
+        self.apart().await?;
         self.reply.outlet.end(trailers);
         self.reply.outlet.carry_mark(Mark::End, None);
         self.flush().await
+    }
+
+    /// Waits before a piece of the stream's end, where it is to come apart from the one before.
+    async fn apart(&mut self) -> Result<(), Stop> {
+        match self.plan.options.end_gap_us {
+            0 => Ok(()),
+            gap => self.reply.wait_until(now() + gap * 1_000).await,
+        }
     }
 
     async fn flush(&mut self) -> Result<(), Stop> {
