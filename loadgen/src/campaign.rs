@@ -4,10 +4,11 @@ mod close;
 mod plan;
 mod preflight;
 mod queue;
+mod resume;
 mod tenants;
 
 use crate::capacity::{Step, search};
-use crate::cell::{Stage, run as run_cell};
+use crate::cell::{Ran, Stage, run as run_cell};
 use crate::lanes::Lanes;
 use crate::progress::Phase;
 use crate::prompt::Vocabulary;
@@ -26,6 +27,7 @@ use record::client::{CallOutcome, ClientCall};
 use record::clock::{Nanos, now};
 use record::manifest::{Capacity, Cell, Counted, Drive};
 use record::rundir::RunDir;
+use resume::Earlier;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -46,7 +48,14 @@ pub(crate) fn run(
         .map(|c| Target::of(c, &plan.scenario.timeouts).map(Arc::new))
         .collect::<Result<_, _>>()?;
     preflight::check(plan, &targets, &lanes, &vocabulary)?;
-    let run = RunDir::create(&plan.out)?;
+    let earlier = match plan.resume {
+        true => Some(Earlier::read(plan)?),
+        false => None,
+    };
+    let run = match plan.resume {
+        true => RunDir::open(&plan.out)?,
+        false => RunDir::create(&plan.out)?,
+    };
     let recorder = Recorder::start(&run, progress, stop.clone())?;
     let stage = Stage {
         scenario: &plan.scenario,
@@ -64,12 +73,18 @@ pub(crate) fn run(
         targets,
         components: plan.chains.iter().map(component).collect(),
         cells: Vec::new(),
+        under_way: Vec::new(),
+        next: 0,
+        resumed: Vec::new(),
         calls: Vec::new(),
         capacities: HashMap::new(),
         began: now(),
         run: &run,
         started: record::host::now_rfc3339(),
     };
+    if let Some(earlier) = earlier {
+        campaign.take_up(earlier)?;
+    }
     campaign.write_manifest(None, &[])?;
     let measured = campaign.measure();
     let closed = campaign.close();
@@ -94,6 +109,12 @@ pub(crate) struct Campaign<'a> {
     targets: Vec<Arc<Target>>,
     components: Vec<Component>,
     cells: Vec<Cell>,
+    /// Cells that are being driven.
+    under_way: Vec<Cell>,
+    /// The number of the next cell.
+    next: u32,
+    /// When the run was taken up again.
+    resumed: Vec<String>,
     calls: Vec<ClientCall>,
     capacities: HashMap<String, Capacity>,
     began: Nanos,
@@ -105,13 +126,11 @@ impl Campaign<'_> {
     fn measure(&mut self) -> Result<(), LoadError> {
         self.capacities()?;
         let blocks = self.plan.scenario.blocks;
-        let mut done = u32::try_from(self.cells.len()).unwrap_or(u32::MAX);
+        let mut done = 0_u32;
         let planned = self.jobs();
-        let total = done.saturating_add(
-            u32::try_from(planned.len())
-                .unwrap_or(u32::MAX)
-                .saturating_mul(blocks),
-        );
+        let total = u32::try_from(planned.len())
+            .unwrap_or(u32::MAX)
+            .saturating_mul(blocks);
         for block in 0..blocks {
             let mut order = planned.clone();
             let seed = derive(self.plan.seed, &[b"order", &block.to_le_bytes()]);
@@ -127,9 +146,11 @@ impl Campaign<'_> {
                     };
                     (c.done, c.total) = (done, total);
                 });
-                match &one {
-                    Job::Cell(one) => self.cell(one, block).map(|_| ())?,
-                    Job::Party(party) => self.party(party, block)?,
+                let left = self.left_of(one, block);
+                match &left {
+                    Some(Job::Cell(one)) => self.cell(one, block).map(|_| ())?,
+                    Some(Job::Party(party)) => self.party(party, block)?,
+                    None => {}
                 }
                 done += 1;
                 self.write_manifest(None, &[])?;
@@ -144,7 +165,8 @@ impl Campaign<'_> {
             return Ok(());
         };
         for chain in 0..self.plan.chains.len() {
-            if self.plan.chains[chain].chain.kind.is_control() {
+            let planned = &self.plan.chains[chain].chain;
+            if planned.kind.is_control() || self.capacities.contains_key(&planned.name) {
                 continue;
             }
             self.stage.recorder.at(|c| c.phase = Phase::Capacity);
@@ -232,9 +254,10 @@ impl Campaign<'_> {
 
     /// Runs one cell, and the floor probe beside it; returns its id.
     fn cell(&mut self, one: &Planned, block: u32) -> Result<u32, LoadError> {
-        let id = u32::try_from(self.cells.len()).unwrap_or(u32::MAX);
+        let id = self.number(2);
         let probe = self.probe(one, id + 1, block);
         let order = self.order(id, one, block);
+        self.begin(vec![describe(&order, &one.drive, block, Ran::default())])?;
         self.stage.recorder.at(|c| {
             c.chain.clone_from(&order.target.chain);
             c.component = self.components[one.chain].clone();
@@ -267,6 +290,11 @@ impl Campaign<'_> {
             before.zip(after).map(|(b, a)| (a - b).max(0.0))
         };
         let mut cell = describe(&order, &one.drive, block, ran);
+        if self.stage.stop.requested() {
+            cell.cut = true;
+            // Its last call was due within it: one who goes on must not send it again.
+            cell.to += 1;
+        }
         cell.generator_cpu = spent(before.0, cpu_of(std::process::id()));
         cell.tap_cpu = spent(before.1, tap_cpu());
         cell.gateway_cpu = spent(before.2, component.cpu());
@@ -282,6 +310,7 @@ impl Campaign<'_> {
         };
         cell.saturated = self.saturated(&cell, &calls);
         self.calls.extend(calls);
+        self.under_way.clear();
         if let Some((order, beside)) = probe.zip(beside) {
             let drive = Drive::Open {
                 rate: rate_of_way(&order.way),
@@ -296,6 +325,19 @@ impl Campaign<'_> {
             self.cells.push(cell);
         }
         Ok(id)
+    }
+
+    /// The first of `many` numbers for new cells.
+    fn number(&mut self, many: u32) -> u32 {
+        let first = self.next;
+        self.next = first.saturating_add(many);
+        first
+    }
+
+    /// Writes down which cells begin, for one who goes on after a kill.
+    fn begin(&mut self, cells: Vec<Cell>) -> Result<(), LoadError> {
+        self.under_way = cells;
+        self.write_manifest(None, &[])
     }
 
     /// Chains with legs, of those that `pick` takes.

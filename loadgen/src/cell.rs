@@ -34,6 +34,19 @@ pub(crate) struct Stage<'a> {
     pub(crate) ignore_eos: bool,
 }
 
+impl Stage<'_> {
+    /// Differs between chains, blocks and ways; `way` names the last.
+    fn arrival_seed(&self, chain: &str, block: u32, way: &[u8]) -> u64 {
+        derive(self.seed, &[chain.as_bytes(), &block.to_le_bytes(), way])
+    }
+
+    /// When the calls of a whole course of load are due.
+    pub(crate) fn course(&self, profile: &Profile, chain: &str, block: u32) -> Offsets {
+        let seed = self.arrival_seed(chain, block, b"profile");
+        Offsets::along(&profile.phases, profile.arrivals, seed)
+    }
+}
+
 /// How a cell is driven.
 #[derive(Debug, Clone)]
 pub(crate) enum Way {
@@ -42,7 +55,11 @@ pub(crate) enum Way {
         arrivals: Arrivals,
         in_flight: u64,
     },
-    Profile(Profile),
+    /// A course of load, from `skipped` nanoseconds after its beginning on.
+    Profile {
+        profile: Profile,
+        skipped: Nanos,
+    },
     Closed {
         concurrency: u32,
         think: Duration,
@@ -128,14 +145,16 @@ pub(crate) fn run(stage: &Stage<'_>, order: &Order, over: &AtomicBool) -> Result
             arrivals,
             in_flight,
         } => {
-            let seed = driver.arrival_seed(&rate.to_le_bytes());
+            let seed = stage.arrival_seed(&order.target.chain, order.block, &rate.to_le_bytes());
             let offsets = Offsets::new(*arrivals, *rate, seed);
             driver.open(offsets, *in_flight, over)?
         }
-        Way::Profile(profile) => {
-            let seed = driver.arrival_seed(b"profile");
-            let offsets = Offsets::along(&profile.phases, profile.arrivals, seed);
-            driver.open(offsets, u64::from(profile.in_flight_max), over)?
+        Way::Profile { profile, skipped } => {
+            let offsets = stage.course(profile, &order.target.chain, order.block);
+            let left = offsets
+                .filter(|due| due >= skipped)
+                .map(|due| due - skipped);
+            driver.open(left, u64::from(profile.in_flight_max), over)?
         }
         Way::Closed { concurrency, think } => driver.closed(*concurrency, *think)?,
         Way::Agent(agent) => driver.agents(agent)?,
@@ -210,16 +229,6 @@ impl Driver<'_, '_> {
             flight.in_flight.fetch_sub(1, Ordering::Relaxed);
             reporter.told(told);
         });
-    }
-
-    /// Differs between chains, blocks and ways; `way` names the last.
-    fn arrival_seed(&self, way: &[u8]) -> u64 {
-        let order = self.order;
-        let place = order.block.to_le_bytes();
-        derive(
-            self.stage.seed,
-            &[order.target.chain.as_bytes(), &place, way],
-        )
     }
 
     fn ran(&self, from: Option<Nanos>, to: Nanos) -> Ran {

@@ -3,6 +3,7 @@
 use crate::LoadError;
 use config::{Chain, ChainKind, Checked, Scenario};
 use record::manifest::Calibration;
+use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +15,9 @@ pub struct Plan {
     pub name: String,
     /// The run directory to make.
     pub out: PathBuf,
+    /// Go on with the run that is in `out`: what it finished is kept, what it was cut in is driven
+    /// anew, and a course of load goes on where it was cut.
+    pub resume: bool,
     /// What load is put on the chains.
     pub scenario: Scenario,
     /// The scenario file's text, for the manifest.
@@ -66,6 +70,7 @@ impl Plan {
         Self {
             name: name.to_owned(),
             out: out.to_owned(),
+            resume: false,
             seed: scenario.seed,
             scenario,
             scenario_text,
@@ -139,6 +144,14 @@ impl Plan {
             ));
         }
         Ok(())
+    }
+
+    /// The files that the run is made by, as the manifest keeps them.
+    pub(crate) fn texts(&self) -> BTreeMap<String, String> {
+        let chains = self.chains.iter();
+        let chains = chains.map(|c| (format!("chain {}", c.chain.name), c.text.clone()));
+        let scenario = ("scenario".to_owned(), self.scenario_text.clone());
+        chains.chain([scenario]).collect()
     }
 
     /// The chain called `name`.

@@ -46,7 +46,9 @@ pub(crate) struct Flight {
 
 enum Event {
     Told(Box<Told>),
-    /// Hand back the calls of the cell.
+    /// Write down calls of an earlier process that have ended otherwise.
+    Keep(Vec<ClientCall>),
+    /// Hand back the calls of the cell, and write down its histograms.
     Cell(u32, Sender<Vec<ClientCall>>),
     End,
 }
@@ -77,8 +79,13 @@ impl Recorder {
         stop: Stop,
     ) -> Result<Self, LoadError> {
         let segments = SegmentWriter::create(&run.calls(), "calls", SEGMENT)?;
+        // A run that is taken up again goes on in its own files.
         let file = |path: std::path::PathBuf| {
-            File::create(&path).map_err(|source| LoadError::File { path, source })
+            let mut open = File::options();
+            open.create(true)
+                .append(true)
+                .open(&path)
+                .map_err(|source| LoadError::File { path, source })
         };
         let (sender, receiver) = channel();
         let flight = Arc::new(Flight::default());
@@ -128,6 +135,15 @@ impl Recorder {
     /// Says what the run is at.
     pub(crate) fn at(&self, change: impl FnOnce(&mut Current)) {
         change(&mut self.current.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Writes calls into the record that no caller reports.
+    pub(crate) fn keep(&self, calls: &[ClientCall]) -> Result<(), LoadError> {
+        let sent = self.sender.send(Event::Keep(calls.to_vec()));
+        sent.map_err(|_| LoadError::Start {
+            what: "the recorder",
+            source: std::io::Error::other("it has ended"),
+        })
     }
 
     /// The calls of a cell that has ended; the recorder lets go of them.
@@ -211,8 +227,14 @@ impl Worker {
                         result = Err(error);
                     }
                 }
+                Ok(Event::Keep(calls)) => {
+                    for call in &calls {
+                        self.segments.append(call)?;
+                    }
+                }
                 Ok(Event::Cell(id, sender)) => {
                     let _ = sender.send(self.calls.remove(&id).unwrap_or_default());
+                    self.write_histograms(|cell| cell == id);
                 }
                 Ok(Event::End) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
@@ -225,7 +247,7 @@ impl Worker {
         }
         self.tick();
         self.segments.sync()?;
-        self.write_histograms();
+        self.write_histograms(|_| true);
         result
     }
 
@@ -328,15 +350,19 @@ impl Worker {
         });
     }
 
-    fn write_histograms(&mut self) {
-        let names: Vec<String> = self
-            .histograms
+    /// Writes the histograms of the cells that `pick` takes, and lets go of them.
+    fn write_histograms(&mut self, pick: impl Fn(u32) -> bool) {
+        let (these, others) = std::mem::take(&mut self.histograms)
+            .into_iter()
+            .partition::<BTreeMap<_, _>, _>(|((cell, _), _)| pick(*cell));
+        self.histograms = others;
+        let names: Vec<String> = these
             .keys()
             .map(|(cell, name)| format!("cell{cell}.{name}"))
             .collect();
         let entries = names
             .iter()
-            .zip(self.histograms.values())
+            .zip(these.values())
             .map(|(n, h)| (n.as_str(), Duration::ZERO, Duration::ZERO, h));
         if let Err(error) = histogram::write_log(&mut self.log, entries) {
             tracing::warn!(%error, "cannot write the histogram log");

@@ -2,10 +2,11 @@
 
 use crate::{LoadError, PlannedTap};
 use record::clock::Nanos;
-use record::exchange::Exchange;
+use record::exchange::{Exchange, Position};
 use record::manifest::TapHealth;
 use record::pairing::{Call, Pairer};
 use record::rundir::{RunDir, SegmentReader, SegmentWriter, read_health, write_health};
+use std::collections::HashSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -51,16 +52,28 @@ pub(crate) fn calls(taps: &[PlannedTap], from: Nanos) -> Result<Vec<Call>, LoadE
     Ok(pairer.finish())
 }
 
-/// Puts the exchanges of the run into its directory, tap process by tap process.
+/// What makes an exchange this one: no tap begins and closes two in the same nanoseconds.
+fn identity(exchange: &Exchange) -> (Nanos, Nanos, Position) {
+    (
+        exchange.marks.begin.at,
+        exchange.marks.closed,
+        exchange.position,
+    )
+}
+
+/// Puts the exchanges of the run into its directory, tap process by tap process. Those that an earlier
+/// end of the run has put there stay.
 pub(crate) fn gather(
     run: &RunDir,
     taps: &[PlannedTap],
     from: Nanos,
 ) -> Result<(Vec<Exchange>, Vec<TapHealth>), LoadError> {
-    let mut all = Vec::new();
+    let (mut all, _) = run.read_exchanges()?;
+    let known: HashSet<_> = all.iter().map(identity).collect();
     let mut healths = Vec::new();
     for (number, tap) in taps.iter().enumerate() {
-        let exchanges = read(&tap.records, from)?;
+        let mut exchanges = read(&tap.records, from)?;
+        exchanges.retain(|e| !known.contains(&identity(e)));
         let health = read_health(&tap.records)?.unwrap_or_default();
         let named = if health.instance.is_empty() {
             "tap"

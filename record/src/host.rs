@@ -31,6 +31,13 @@ pub fn describe() -> Host {
     }
 }
 
+/// The kernel's id of this boot: the monotonic clock begins anew with each.
+#[must_use]
+pub fn boot() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;
+    Some(text.trim().to_owned())
+}
+
 /// The wall clock as RFC 3339 in UTC, to the second.
 #[must_use]
 pub fn now_rfc3339() -> String {

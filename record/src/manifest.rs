@@ -107,7 +107,7 @@ pub struct Phase {
 /// One cell: one chain, one way of driving it, one block.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Cell {
-    /// Index in [`Manifest::cells`].
+    /// Its number, which its calls name. No two cells of a run have the same.
     pub id: u32,
     /// The chain.
     pub chain: String,
@@ -139,6 +139,13 @@ pub struct Cell {
     /// Answers in which another tenant's secret stood; `None` where none was looked for.
     #[serde(default)]
     pub leaked: Option<u64>,
+    /// The run was stopped or killed while it ran: it is shorter than was asked for.
+    #[serde(default)]
+    pub cut: bool,
+    /// How much of its course of load an earlier cell had driven before the run was cut: this one
+    /// went on from there. Nanoseconds; 0 elsewhere.
+    #[serde(default)]
+    pub skipped: Nanos,
     /// The `relay` probe's own cell, that ran beside this one on the same tap threads.
     pub floor_cell: Option<u32>,
 }
@@ -255,6 +262,18 @@ pub struct Manifest {
     pub workload: Workload,
     /// The cells, in the order in which they ran.
     pub cells: Vec<Cell>,
+    /// Cells that are being driven now; of a run that was killed, those that it was killed in.
+    #[serde(default)]
+    pub under_way: Vec<Cell>,
+    /// When the run was taken up again after it had been cut, RFC 3339.
+    #[serde(default)]
+    pub resumed: Vec<String>,
+    /// Seeds arrivals, prompts and the order of cells.
+    #[serde(default)]
+    pub seed: Option<u64>,
+    /// The boot of the machine whose monotonic clock all instants are of (the kernel's boot id).
+    #[serde(default)]
+    pub boot: Option<String>,
     /// The calibration that the figures rest on; `None`: none was made on this machine.
     pub calibration: Option<Calibration>,
     /// The verdict; `None` while the run goes on.

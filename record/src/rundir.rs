@@ -92,7 +92,8 @@ impl RunDir {
         if dir.manifest_path().exists() {
             return Err(RunDirError::Damaged {
                 path: root.to_owned(),
-                what: "holds a run already; name another directory".to_owned(),
+                what: "holds a run already; name another directory, or go on with it: --resume"
+                    .to_owned(),
             });
         }
         fs::create_dir_all(dir.calls()).map_err(RunDirError::io(root))?;

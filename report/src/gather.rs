@@ -141,7 +141,13 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
         .sum();
     if strays > 0 {
         losses.push(format!(
-            "{}: {strays} calls of cells that the manifest does not know (the run was cut?)",
+            "{}: {strays} calls of cells that the run was cut in are in no figure",
+            path.display()
+        ));
+    }
+    for at in &manifest.resumed {
+        losses.push(format!(
+            "{}: the run was cut, and taken up again at {at}",
             path.display()
         ));
     }

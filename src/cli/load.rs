@@ -25,6 +25,9 @@ pub(crate) struct Args {
     /// The run directory to make.
     #[arg(long, short, value_name = "DIR")]
     out: PathBuf,
+    /// Go on with the run that is in --out, stopped or killed: what it finished is kept.
+    #[arg(long)]
+    resume: bool,
     /// A record directory of a tap process (`hopscope tap --record DIR`), with its process id where
     /// it runs on this machine: `DIR` or `DIR:PID`. Repeat it.
     #[arg(long = "tap", value_name = "DIR[:PID]")]
@@ -159,6 +162,7 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
             .pids
             .push(pid);
     }
+    plan.resume = args.resume;
     plan.taps = args
         .taps
         .iter()

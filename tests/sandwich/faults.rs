@@ -189,18 +189,7 @@ fn dying_gateway(inner: std::net::SocketAddr, after: usize) -> std::net::SocketA
 
 #[test]
 fn a_gateway_that_dies_at_any_point_of_a_stream_leaves_a_correct_record_and_a_healthy_tap() {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let engine = runtime.block_on(async {
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let at = listener.local_addr().unwrap();
-        tokio::spawn(sim::engine::serve(
-            listener,
-            quick(),
-            sim::truth::Log::off(),
-            std::future::pending(),
-        ));
-        at
-    });
+    let (_engine, engine) = crate::rig::engine(quick());
     // Inside the head, behind it, inside the first events, far into the stream.
     for after in [40, 300, 700, 1_500, 4_000] {
         let (outer, inner) = (crate::rig::free(), crate::rig::free());
@@ -232,5 +221,4 @@ fn a_gateway_that_dies_at_any_point_of_a_stream_leaves_a_correct_record_and_a_he
             assert_eq!(call.attempts[0].outcome, Outcome::Aborted, "{after}");
         }
     }
-    runtime.shutdown_background();
 }

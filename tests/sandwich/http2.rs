@@ -1,6 +1,6 @@
 //! HTTP/2 on either side: what passes is what HTTP/1 would pass, and the stamps are of class `h2`.
 
-use crate::rig::{END, chat, connect, exchange, free, pair, serve};
+use crate::rig::{END, certificate, chat, connect, exchange, free, pair, serve, spawn_engine};
 use bytes::Bytes;
 use config::Chain;
 use h2::client::SendRequest;
@@ -10,7 +10,6 @@ use record::exchange::Outcome;
 use record::pairing::{Call, CallClass};
 use record::stamp::StampClass;
 use sim::engine::EngineOptions;
-use sim::truth::Log;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -34,9 +33,7 @@ impl Chained {
         let dir = tempfile::tempdir().unwrap();
         let taps = dir.path().join("taps/tap");
         std::fs::create_dir_all(&taps).unwrap();
-        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-        std::fs::write(taps.join("cert.pem"), made.cert.pem()).unwrap();
-        std::fs::write(taps.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
+        certificate(&taps);
         let (outer, inner) = (free(), free());
         let text = format!(
             "name: rig\nkind: loop\nsimulated: true\nentry: http://{outer}\nmodel: m\ntaps:\n\
@@ -58,19 +55,6 @@ impl Chained {
         self.server.take().unwrap().stop(Duration::from_secs(2));
         pair(Path::new(self.dir.path()))
     }
-}
-
-/// An engine stand-in of this runtime.
-async fn engine(options: EngineOptions) -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let at = listener.local_addr().unwrap();
-    tokio::spawn(sim::engine::serve(
-        listener,
-        options,
-        Log::off(),
-        std::future::pending(),
-    ));
-    at
 }
 
 fn quick() -> EngineOptions {
@@ -166,7 +150,7 @@ fn content(body: &[u8]) -> Vec<String> {
 #[test]
 fn all_four_ways_give_the_same_stream_and_are_measured() {
     let runtime = Runtime::new().unwrap();
-    let at = runtime.block_on(engine(quick()));
+    let at = runtime.block_on(spawn_engine(quick()));
     for between in [false, true] {
         let mut chained = Chained::new(between, false, at);
         let one = payload(&exchange(
@@ -212,7 +196,7 @@ fn all_four_ways_give_the_same_stream_and_are_measured() {
 #[test]
 fn alpn_chooses_http2_over_tls() {
     let runtime = Runtime::new().unwrap();
-    let at = runtime.block_on(engine(quick()));
+    let at = runtime.block_on(spawn_engine(quick()));
     let near = ", tls: {cert: cert.pem, key: key.pem}";
     let far = ", tls: {server_name: localhost, ca: cert.pem}";
     for http2 in [true, false] {
@@ -336,7 +320,7 @@ fn a_request_body_beyond_the_bound_is_refused_however_its_length_is_told() {
 #[test]
 fn many_streams_share_a_connection_and_none_is_lost() {
     let runtime = Runtime::new().unwrap();
-    let at = runtime.block_on(engine(quick()));
+    let at = runtime.block_on(spawn_engine(quick()));
     let mut chained = Chained::new(true, false, at);
     runtime.block_on(async {
         let send = client(chained.outer).await;
@@ -370,7 +354,7 @@ fn a_client_that_resets_its_stream_frees_the_engine_at_once_and_only_itself() {
         gap_us: 20_000,
         ..quick()
     };
-    let at = runtime.block_on(engine(slow));
+    let at = runtime.block_on(spawn_engine(slow));
     let mut chained = Chained::new(true, false, at);
     let took = runtime.block_on(async {
         let send = client(chained.outer).await;
@@ -414,7 +398,7 @@ fn a_client_that_resets_its_stream_frees_the_engine_at_once_and_only_itself() {
 #[test]
 fn an_upstream_that_breaks_inside_a_stream_leaves_a_cut_and_not_an_end() {
     let runtime = Runtime::new().unwrap();
-    let at = runtime.block_on(engine(quick()));
+    let at = runtime.block_on(spawn_engine(quick()));
     for fault in ["close-after=5", "reset-after=5"] {
         let mut chained = Chained::new(true, false, at);
         runtime.block_on(async {
@@ -454,7 +438,7 @@ fn an_upstream_that_breaks_inside_a_stream_leaves_a_cut_and_not_an_end() {
 #[test]
 fn an_upstream_that_is_not_there_is_a_502_and_one_that_speaks_no_http2_too() {
     let runtime = Runtime::new().unwrap();
-    let at = runtime.block_on(engine(quick()));
+    let at = runtime.block_on(spawn_engine(quick()));
     for (far, upstream) in [(false, free()), (true, free()), (true, at)] {
         let chained = Chained::new(true, far, upstream);
         runtime.block_on(async {
@@ -472,7 +456,7 @@ fn an_upstream_that_is_not_there_is_a_502_and_one_that_speaks_no_http2_too() {
 #[test]
 fn methods_statuses_and_empty_answers_keep_their_meaning() {
     let runtime = Runtime::new().unwrap();
-    let at = runtime.block_on(engine(quick()));
+    let at = runtime.block_on(spawn_engine(quick()));
     let chained = Chained::new(true, false, at);
     runtime.block_on(async {
         let mut send = client(chained.outer).await;
@@ -506,7 +490,7 @@ fn methods_statuses_and_empty_answers_keep_their_meaning() {
 #[test]
 fn what_is_no_http2_behind_the_preface_ends_the_connection_and_not_the_tap() {
     let runtime = Runtime::new().unwrap();
-    let at = runtime.block_on(engine(quick()));
+    let at = runtime.block_on(spawn_engine(quick()));
     let chained = Chained::new(true, false, at);
     for bad in [
         &b"garbage that is no frame at all, and longer than one"[..],

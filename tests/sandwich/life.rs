@@ -4,7 +4,6 @@ use crate::rig::{END, PATIENCE, chat, connect, exchange, free, read_until};
 use record::exchange::Outcome;
 use record::pairing::CallClass;
 use sim::engine::EngineOptions;
-use sim::truth::Log;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Child, Command};
@@ -23,18 +22,7 @@ struct Process {
 
 impl Process {
     fn start(options: EngineOptions, limits: &str) -> Self {
-        let engine = Runtime::new().unwrap();
-        let at = engine.block_on(async {
-            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let at = listener.local_addr().unwrap();
-            tokio::spawn(sim::engine::serve(
-                listener,
-                options,
-                Log::off(),
-                std::future::pending(),
-            ));
-            at
-        });
+        let (engine, at) = crate::rig::engine(options);
         let dir = tempfile::tempdir().unwrap();
         let (outer, inner, telemetry, admin) = (free(), free(), free(), free());
         let chain = format!(

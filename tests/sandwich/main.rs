@@ -11,6 +11,7 @@ mod legs;
 mod life;
 mod measured;
 mod processes;
+mod resume;
 mod rig;
 mod routing;
 mod tls;

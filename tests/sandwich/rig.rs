@@ -92,6 +92,33 @@ pub(crate) fn serve(chain: &Chain, dir: &Path, instance: &str) -> TapServer {
     .unwrap()
 }
 
+/// An engine stand-in of this runtime.
+pub(crate) async fn spawn_engine(options: EngineOptions) -> SocketAddr {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    tokio::spawn(sim::engine::serve(
+        listener,
+        options,
+        Log::off(),
+        std::future::pending(),
+    ));
+    at
+}
+
+/// An engine stand-in of this process, for as long as its runtime lives.
+pub(crate) fn engine(options: EngineOptions) -> (Runtime, SocketAddr) {
+    let runtime = Runtime::new().unwrap();
+    let at = runtime.block_on(spawn_engine(options));
+    (runtime, at)
+}
+
+/// Writes `cert.pem` and `key.pem` of `localhost` into `dir`.
+pub(crate) fn certificate(dir: &Path) {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+    std::fs::write(dir.join("cert.pem"), made.cert.pem()).unwrap();
+    std::fs::write(dir.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
+}
+
 impl Rig {
     /// Engine and gateway stand-ins with these options, taps on both sides.
     pub(crate) fn start(engine: EngineOptions, gateway: GatewayOptions) -> Self {
@@ -99,21 +126,14 @@ impl Rig {
         let truth = Log::memory(100_000);
         let (outer, inner) = (free(), free());
         let (engine_at, gateway_at) = runtime.block_on(async {
-            let bind = || async { tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap() };
-            let (e, g) = (bind().await, bind().await);
-            let at = (e.local_addr().unwrap(), g.local_addr().unwrap());
-            tokio::spawn(sim::engine::serve(
-                e,
-                engine,
-                Log::off(),
-                std::future::pending(),
-            ));
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let at = (spawn_engine(engine).await, listener.local_addr().unwrap());
             let options = GatewayOptions {
                 upstream: inner.to_string(),
                 ..gateway
             };
             tokio::spawn(sim::gateway::serve(
-                g,
+                listener,
                 options,
                 truth.clone(),
                 std::future::pending(),

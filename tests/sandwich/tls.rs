@@ -1,6 +1,6 @@
 //! TLS on either side of a tap: certificates beside the chain's file, stamps of their own class.
 
-use crate::rig::{END, chat, connect, exchange, free, pair, serve, upstream};
+use crate::rig::{END, certificate, chat, connect, exchange, free, pair, serve, upstream};
 use config::Chain;
 use record::pairing::CallClass;
 use record::stamp::StampClass;
@@ -17,9 +17,7 @@ fn between(verify: &str) -> (Vec<u8>, Vec<record::pairing::Call>) {
     let dir = tempfile::tempdir().unwrap();
     let taps = dir.path().join("taps/tap");
     std::fs::create_dir_all(&taps).unwrap();
-    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
-    std::fs::write(taps.join("cert.pem"), made.cert.pem()).unwrap();
-    std::fs::write(taps.join("key.pem"), made.signing_key.serialize_pem()).unwrap();
+    certificate(&taps);
     let (outer, inner) = (free(), free());
     let text = format!(
         "name: rig\nkind: loop\nsimulated: true\nentry: http://{outer}\nmodel: m\ntaps:\n\

@@ -10,7 +10,6 @@ use record::manifest::{ChainInfo, FORMAT, Manifest, TapHealth, Workload};
 use record::pairing::Pairer;
 use record::rundir::{write_calls, write_exchanges};
 use record::verdict::Verdict;
-use std::collections::BTreeMap;
 
 impl Campaign<'_> {
     pub(super) fn close(&mut self) -> Result<(), LoadError> {
@@ -50,12 +49,6 @@ impl Campaign<'_> {
     ) -> Result<(), LoadError> {
         let plan = self.plan;
         let workload = &plan.scenario.workload;
-        let mut config: BTreeMap<String, String> = plan
-            .chains
-            .iter()
-            .map(|c| (format!("chain {}", c.chain.name), c.text.clone()))
-            .collect();
-        config.insert("scenario".to_owned(), plan.scenario_text.clone());
         let manifest = Manifest {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -64,7 +57,7 @@ impl Campaign<'_> {
             host: record::host::describe(),
             shared_cpu: self.shared_cpu(),
             simulated: plan.chains.iter().any(|c| c.chain.simulated),
-            config,
+            config: plan.texts(),
             chains: plan.chains.iter().map(|c| self.chain_info(c)).collect(),
             workload: Workload {
                 input_tokens: workload.input_tokens,
@@ -73,6 +66,10 @@ impl Campaign<'_> {
                 stream: workload.stream,
             },
             cells: self.cells.clone(),
+            under_way: self.under_way.clone(),
+            resumed: self.resumed.clone(),
+            seed: Some(plan.seed),
+            boot: record::host::boot(),
             calibration: plan.calibration.clone(),
             verdict,
             taps: taps.to_vec(),

@@ -91,7 +91,10 @@ impl Campaign<'_> {
                     drive: Drive::Profile {
                         phases: phases.collect(),
                     },
-                    way: Way::Profile(profile.clone()),
+                    way: Way::Profile {
+                        profile: profile.clone(),
+                        skipped: 0,
+                    },
                     length: CellLength {
                         duration: Some(config::Period::sum(
                             profile.phases.iter().map(|p| p.duration),
@@ -227,6 +230,11 @@ pub(super) fn describe(order: &Order, drive: &Drive, block: u32, ran: Ran) -> Ce
         gateway_memory: None,
         saturated: None,
         leaked: ran.leaked,
+        cut: false,
+        skipped: match &order.way {
+            Way::Profile { skipped, .. } => *skipped,
+            _ => 0,
+        },
         floor_cell: None,
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Campaign;
 use super::plan::describe;
-use crate::cell::{Order, Seat, Way, run as run_cell};
+use crate::cell::{Order, Ran, Seat, Way, run as run_cell};
 use crate::seed::derive;
 use crate::{LoadError, PlannedChain};
 use config::scenario::{Tenant, Tenants};
@@ -14,10 +14,24 @@ use std::sync::atomic::AtomicBool;
 /// Tenants that drive one chain at the same time.
 #[derive(Debug, Clone)]
 pub(super) struct Party {
-    chain: usize,
+    pub(super) chain: usize,
     company: Company,
     /// Which of the scenario's tenants, and at how many calls a second.
     members: Vec<(usize, f64)>,
+}
+
+impl Party {
+    /// How each of its members drives.
+    pub(super) fn drives(&self, tenants: &Tenants) -> Vec<Drive> {
+        let members = self.members.iter();
+        members
+            .map(|(at, rate)| Drive::Tenant {
+                tenant: tenants.members[*at].name.clone(),
+                rate: *rate,
+                company: self.company,
+            })
+            .collect()
+    }
 }
 
 /// The parties of one chain.
@@ -64,11 +78,18 @@ impl Campaign<'_> {
         let Some(tenants) = &self.plan.scenario.tenants else {
             return Ok(());
         };
-        let first = u32::try_from(self.cells.len()).unwrap_or(u32::MAX);
+        let first = self.number(u32::try_from(party.members.len()).unwrap_or(u32::MAX));
         let orders: Vec<Order> = (first..)
             .zip(&party.members)
             .map(|(id, (at, rate))| self.seated(id, party.chain, (*at, *rate), tenants, block))
             .collect::<Result<_, _>>()?;
+        let drives = party.drives(tenants);
+        let begun = orders.iter().zip(&drives);
+        self.begin(
+            begun
+                .map(|(order, drive)| describe(order, drive, block, Ran::default()))
+                .collect(),
+        )?;
         let chain = &self.plan.chains[party.chain].chain.name;
         self.stage.recorder.at(|c| {
             c.chain.clone_from(chain);
@@ -88,17 +109,15 @@ impl Campaign<'_> {
                 .collect()
         });
         let seconds = now().saturating_sub(began) as f64 / 1e9;
-        for ((order, ran), (at, rate)) in orders.iter().zip(ran).zip(&party.members) {
+        self.under_way.clear();
+        let stopped = self.stage.stop.requested();
+        for ((order, ran), drive) in orders.iter().zip(ran).zip(&drives) {
             let ran = ran.map_err(|_| LoadError::Start {
                 what: "a tenant's thread",
                 source: std::io::Error::other("it ended with a panic"),
             })??;
-            let drive = Drive::Tenant {
-                tenant: tenants.members[*at].name.clone(),
-                rate: *rate,
-                company: party.company,
-            };
-            let mut cell = describe(order, &drive, block, ran);
+            let mut cell = describe(order, drive, block, ran);
+            cell.cut = stopped;
             cell.counted = Counted {
                 seconds,
                 ..Counted::default()

@@ -2,7 +2,6 @@
 
 use super::{Driver, Ran, within};
 use crate::LoadError;
-use crate::arrival::Offsets;
 use crate::client::Ask;
 use crate::pacer;
 use crate::prompt::Feed;
@@ -17,7 +16,7 @@ impl Driver<'_, '_> {
     /// bound of calls in flight is not sent, and fails the verdict.
     pub(super) fn open(
         &self,
-        offsets: Offsets,
+        offsets: impl Iterator<Item = Nanos>,
         most: u64,
         over: &AtomicBool,
     ) -> Result<Ran, LoadError> {

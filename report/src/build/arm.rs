@@ -38,8 +38,14 @@ fn window(cell: &Cell, phase: Option<usize>) -> (Nanos, Nanos) {
         (Drive::Profile { phases }, Some(at)) => {
             let begin: Nanos = phases.iter().take(at).map(|p| p.lasts).sum();
             let lasts = phases.get(at).map_or(0, |p| p.lasts);
-            let from = cell.from.saturating_add(begin);
-            (from, from.saturating_add(lasts))
+            // A course that was taken up again began before its cell did.
+            let into = |at: Nanos| cell.from.saturating_add(at.saturating_sub(cell.skipped));
+            let last = match cell.cut {
+                true => cell.to.max(cell.from).saturating_add(1),
+                false => Nanos::MAX,
+            };
+            let own = |at: Nanos| at.clamp(cell.from, last);
+            (own(into(begin)), own(into(begin + lasts)))
         }
         _ => (cell.from, cell.to),
     }
@@ -73,10 +79,13 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
     let chain = cells.first().map(|c| c.chain.clone()).unwrap_or_default();
     let drive = cells.first().map(|c| part(&c.drive, phase));
     let info = run.manifest.chains.iter().find(|c| c.name == chain);
-    let blocks: Vec<Calls<'_>> = cells
-        .iter()
-        .map(|c| due_in(c, phase, run.calls_of(c.id)))
-        .collect();
+    // The parts of a course that was taken up again are one block.
+    let mut by_block: BTreeMap<u32, Calls<'_>> = BTreeMap::new();
+    for cell in cells {
+        let calls = due_in(cell, phase, run.calls_of(cell.id));
+        by_block.entry(cell.block).or_default().extend(calls);
+    }
+    let blocks: Vec<Calls<'_>> = by_block.into_values().collect();
     let all = || blocks.iter().flat_map(|b| b.iter());
     let floors: Vec<Calls<'_>> = cells
         .iter()
@@ -121,7 +130,7 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
         label: drive.as_ref().map(label).unwrap_or_default(),
         drive: drive.unwrap_or(Drive::Closed { concurrency: 0 }),
         saturated: cells.iter().any(|c| c.saturated == Some(true)),
-        blocks: cells.len(),
+        blocks: blocks.len(),
         strata: strata(&blocks),
         legs: legs(&blocks, &floors, rules),
         recovered: recovered(&blocks, rules),

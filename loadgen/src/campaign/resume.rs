@@ -1,0 +1,206 @@
+//! Going on with a run that was stopped or killed.
+//!
+//! What it finished is kept. A cell that it was cut in is driven anew under a number of its own, since half
+//! a cell is no repetition of a whole one; a course of load, which may have run for hours, goes on where it
+//! was cut. A call that was in flight then is written down as cut off: its times are lower bounds.
+
+use super::Campaign;
+use super::plan::{Job, Planned};
+use crate::cell::Way;
+use crate::{LoadError, Plan};
+use record::client::{CallOutcome, ClientCall};
+use record::clock::Nanos;
+use record::manifest::{Cell, Drive, Manifest};
+use record::rundir::RunDir;
+use std::collections::{BTreeMap, HashSet};
+
+/// What an earlier process left of the run.
+pub(super) struct Earlier {
+    manifest: Manifest,
+    calls: Vec<ClientCall>,
+}
+
+impl Earlier {
+    /// Reads the run in the plan's directory, and checks that the plan is still its own.
+    pub(super) fn read(plan: &Plan) -> Result<Self, LoadError> {
+        let run = RunDir::open(&plan.out)?;
+        let manifest = run.manifest()?;
+        if let Some(what) = differs(plan, &manifest) {
+            return Err(LoadError::Plan(format!(
+                "{}: cannot be resumed: {what}; name another --out, and show both directories in one report",
+                plan.out.display()
+            )));
+        }
+        let (calls, losses) = run.read_calls()?;
+        for loss in losses {
+            // A kill tears the last frame, at most a second old.
+            tracing::warn!(%loss, "while resuming");
+        }
+        Ok(Self { manifest, calls })
+    }
+}
+
+/// Why what the plan wants is not what the run is of.
+fn differs(plan: &Plan, manifest: &Manifest) -> Option<String> {
+    if manifest.boot != record::host::boot() {
+        return Some("the machine was started anew since, and its clock with it".to_owned());
+    }
+    if manifest.seed != Some(plan.seed) || manifest.run != plan.name {
+        return Some(format!(
+            "it is the run {} with the seed {:?}, and {} with the seed {} was asked for",
+            manifest.run, manifest.seed, plan.name, plan.seed
+        ));
+    }
+    let wanted = plan.texts();
+    if manifest.config == wanted {
+        return None;
+    }
+    let keys: HashSet<&String> = manifest.config.keys().chain(wanted.keys()).collect();
+    let mut other: Vec<&str> = keys
+        .into_iter()
+        .filter(|key| manifest.config.get(*key) != wanted.get(*key))
+        .map(String::as_str)
+        .collect();
+    other.sort_unstable();
+    Some(format!(
+        "the files of it have changed since ({})",
+        other.join(", ")
+    ))
+}
+
+impl Campaign<'_> {
+    /// Makes what an earlier process measured part of this campaign.
+    pub(super) fn take_up(&mut self, earlier: Earlier) -> Result<(), LoadError> {
+        let Earlier { manifest, calls } = earlier;
+        let numbers = manifest.cells.iter().chain(&manifest.under_way);
+        let numbers = numbers.map(|c| c.id).chain(calls.iter().map(|c| c.cell));
+        // A probe runs beside a cell, under the number after it.
+        self.next = numbers.max().map_or(0, |last| last.saturating_add(2));
+        self.started = manifest.started;
+        self.resumed = manifest.resumed;
+        self.resumed.push(record::host::now_rfc3339());
+        for chain in manifest.chains {
+            if let Some(capacity) = chain.capacity {
+                self.capacities.insert(chain.name, capacity);
+            }
+        }
+        let mut by_cell: BTreeMap<u32, Vec<ClientCall>> = BTreeMap::new();
+        for call in calls {
+            by_cell.entry(call.cell).or_default().push(call);
+        }
+        let first = by_cell.values().flatten().map(|c| c.intended).min();
+        self.began = self.began.min(first.unwrap_or(self.began));
+        let is_course = |cell: &Cell| matches!(cell.drive, Drive::Profile { .. });
+        self.cells = manifest.cells;
+        self.cells.retain(|cell| !cell.cut || is_course(cell));
+        for cell in manifest.under_way.into_iter().filter(is_course) {
+            let known = by_cell.entry(cell.id).or_default();
+            if let Some((cell, lost)) = self.salvage(cell, known) {
+                self.stage.recorder.keep(&lost)?;
+                known.extend(lost);
+                self.cells.push(cell);
+            }
+        }
+        let floors: Vec<u32> = self.cells.iter().filter_map(|c| c.floor_cell).collect();
+        let kept: HashSet<u32> = self.cells.iter().map(|c| c.id).chain(floors).collect();
+        let kept = by_cell.into_iter().filter(|(id, _)| kept.contains(id));
+        self.calls = kept.flat_map(|(_, calls)| calls).collect();
+        Ok(())
+    }
+
+    /// The part of a course that a kill left, and the calls that were due in it and of which nothing is
+    /// known: they were in flight, or ended in the last moment. `None` where no call is known.
+    fn salvage(&self, mut cell: Cell, known: &[ClientCall]) -> Option<(Cell, Vec<ClientCall>)> {
+        let profile = self.plan.scenario.profile.as_ref()?;
+        let course = self.stage.course(profile, &cell.chain, cell.block);
+        let due: Vec<Nanos> = course
+            .filter(|due| *due >= cell.skipped)
+            .map(|due| due - cell.skipped)
+            .collect();
+        let one = known.first()?;
+        let at = *due.get(usize::try_from(one.seq).ok()?)?;
+        cell.from = one.intended.saturating_sub(at);
+        cell.to = known.iter().map(|c| c.end).max()?;
+        cell.cut = true;
+        let told: HashSet<u64> = known.iter().map(|c| c.seq).collect();
+        let lost: Vec<ClientCall> = (0..)
+            .zip(due)
+            .map(|(seq, due)| (seq, cell.from.saturating_add(due)))
+            .take_while(|(_, due)| *due < cell.to)
+            .filter(|(seq, _)| !told.contains(seq))
+            .map(|(seq, due)| lost(one, seq, due, cell.to))
+            .collect();
+        let of_all = known.iter().filter(|c| c.intended < cell.to).count() + lost.len();
+        cell.sent = of_all as u64;
+        cell.scheduled = Some(cell.sent);
+        Some((cell, lost))
+    }
+
+    /// What is left to do of a job in `block`; `None` where all of it is done.
+    pub(super) fn left_of(&self, job: Job, block: u32) -> Option<Job> {
+        let driven = |chain: usize, drive: &Drive| {
+            let chain = &self.plan.chains[chain].chain.name;
+            let same = move |c: &&Cell| c.chain == *chain && c.block == block && c.drive == *drive;
+            self.cells.iter().filter(same).collect::<Vec<_>>()
+        };
+        match job {
+            Job::Party(party) => {
+                let tenants = self.plan.scenario.tenants.as_ref()?;
+                let drives = party.drives(tenants);
+                let done = drives.iter().all(|d| !driven(party.chain, d).is_empty());
+                (!done).then_some(Job::Party(party))
+            }
+            Job::Cell(planned) => {
+                let parts = driven(planned.chain, &planned.drive);
+                let Some(last) = parts.last() else {
+                    return Some(Job::Cell(planned));
+                };
+                if !last.cut {
+                    return None;
+                }
+                let spent = last.skipped + last.to.saturating_sub(last.from);
+                Some(Job::Cell(rest_of(planned, spent)))
+            }
+        }
+    }
+}
+
+/// A course of load from `spent` nanoseconds after its beginning on.
+fn rest_of(mut planned: Planned, spent: Nanos) -> Planned {
+    if let Way::Profile { skipped, .. } = &mut planned.way {
+        *skipped = spent;
+    }
+    planned
+}
+
+/// A call that was due and whose end nobody wrote down.
+fn lost(like: &ClientCall, seq: u64, due: Nanos, cut: Nanos) -> ClientCall {
+    ClientCall {
+        cell: like.cell,
+        seq,
+        task: None,
+        warmup: false,
+        intended: due,
+        started: due,
+        sent: None,
+        head: None,
+        first_choice: None,
+        first_text: None,
+        last_text: None,
+        finish: None,
+        done: None,
+        end: cut,
+        status: None,
+        outcome: CallOutcome::CutOff,
+        fault: Some("the run was killed".to_owned()),
+        reused: false,
+        prompt_tokens: like.prompt_tokens,
+        usage_prompt: None,
+        usage_cached: None,
+        usage_completion: None,
+        text_events: 0,
+        longest_gap: None,
+        response_id: None,
+        claimed_overhead: None,
+    }
+}
