@@ -13,6 +13,7 @@
 //! | [`Scenario`] | `config/scenarios/*.yaml` |
 //! | [`Calibration`] | `config/calibration.yaml`, `config/calibration-short.yaml` |
 //! | [`Demo`] | `config/demo/demo.yaml` |
+//! | [`Matrix`] | `config/matrix.yaml`, `config/demo/matrix.yaml` |
 //!
 //! Secrets never stand in a file: `key_env` names the environment variable that holds one.
 
@@ -21,6 +22,7 @@ pub mod chain;
 pub mod demo;
 mod error;
 mod load;
+pub mod matrix;
 mod names;
 mod scalar;
 pub mod scenario;
@@ -37,7 +39,8 @@ pub use chain::{Chain, ChainKind, Position, TapPoint};
 pub use demo::Demo;
 pub use error::{ConfigError, Finding};
 pub use load::{Checked, Form, Report, from_text, load};
+pub use matrix::Matrix;
 pub use scalar::{ByteSize, EnvName, HeaderName, HostPort, HttpUrl, Listen, Period};
 pub use scenario::Scenario;
-pub use set::{DemoSet, TapSet, chains, demo, tap_process};
+pub use set::{DemoSet, MatrixSet, TapSet, chains, demo, matrix, tap_process};
 pub use tap::TapProcess;

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use crate::{Calibration, Chain, Demo, Form, Scenario, TapProcess};
+use crate::{Calibration, Chain, Demo, Form, Matrix, Scenario, TapProcess};
 
 /// The schema of one form, JSON Schema 2020-12.
 #[must_use]
@@ -20,6 +20,7 @@ pub fn published() -> Vec<(String, String)> {
         text(Calibration::NAME, &of::<Calibration>()),
         text(Chain::NAME, &of::<Chain>()),
         text(Demo::NAME, &of::<Demo>()),
+        text(Matrix::NAME, &of::<Matrix>()),
         text(Scenario::NAME, &of::<Scenario>()),
         text(TapProcess::NAME, &of::<TapProcess>()),
     ]

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use crate::error::{ConfigError, Finding};
 use crate::load::{Checked, load};
 use crate::scalar::Listen;
-use crate::{Calibration, Chain, Demo, Scenario, TapProcess};
+use crate::{Calibration, Chain, Demo, Matrix, Scenario, TapProcess};
 
 /// A tap process and its chains, checked together.
 #[derive(Clone, Debug)]
@@ -137,6 +137,63 @@ pub fn demo(path: impl AsRef<Path>) -> Result<DemoSet, ConfigError> {
     fit::check(&set, &mut findings);
     fail(findings)?;
     Ok(set)
+}
+
+/// A matrix and everything it names, checked together.
+#[derive(Clone, Debug)]
+pub struct MatrixSet {
+    /// The matrix' own file.
+    pub matrix: Checked<Matrix>,
+    /// The tap process to start, with its chains.
+    pub tap: Option<TapSet>,
+    /// The calibration to run.
+    pub calibration: Option<Checked<Calibration>>,
+    /// Each run's scenario and chains, in the order of the file.
+    pub runs: Vec<(Checked<Scenario>, Vec<Checked<Chain>>)>,
+}
+
+/// Reads a matrix and every file it names, and checks that they fit.
+///
+/// # Errors
+/// Every finding in any of the files.
+pub fn matrix(path: impl AsRef<Path>) -> Result<MatrixSet, ConfigError> {
+    let matrix = load::<Matrix>(path)?;
+    let tap = matrix.tap.as_ref().map(|tap| matrix.beside(tap));
+    let tap = tap.map(tap_process).transpose()?;
+    let calibration = matrix.calibration.as_ref().map(|file| matrix.beside(file));
+    let calibration = calibration.map(load::<Calibration>).transpose()?;
+    let mut runs: Vec<(Checked<Scenario>, Vec<Checked<Chain>>)> = Vec::new();
+    let mut findings = Vec::new();
+    for (at, run) in matrix.runs.iter().enumerate() {
+        let scenario = load::<Scenario>(matrix.beside(&run.scenario))?;
+        if runs.iter().any(|(other, _)| other.name == scenario.name) {
+            let message = format!(
+                "an earlier run's scenario is called `{}` too, and both would have one directory; choose another name",
+                scenario.name
+            );
+            findings.push(matrix.finding(&format!("runs[{at}].scenario"), message));
+        }
+        let paths: Vec<PathBuf> = run.chains.iter().map(|c| matrix.beside(c)).collect();
+        runs.push((scenario, chains(&paths)?));
+    }
+    let processes = matrix
+        .start
+        .iter()
+        .enumerate()
+        .map(|(at, process)| Listener {
+            listen: process.ready,
+            what: format!("the process `{}`", process.name),
+            finding: matrix.finding(&format!("start[{at}].ready"), ""),
+        });
+    let taps = tap.iter().flat_map(|set| &set.chains).flat_map(listeners);
+    distinct(processes.chain(taps), &mut findings);
+    fail(findings)?;
+    Ok(MatrixSet {
+        matrix,
+        tap,
+        calibration,
+        runs,
+    })
 }
 
 /// A listener of some file, and a finding that points at it.

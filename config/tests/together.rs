@@ -139,6 +139,61 @@ fn stand_ins_chains_and_scenario_must_fit() {
 }
 
 #[test]
+fn a_matrix_and_all_that_it_names_must_fit() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("demo");
+    let text = fs::read_to_string(dir.join("matrix.yaml")).unwrap();
+    let refused = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from}");
+        let scratch = tempfile::tempdir_in(&dir).unwrap();
+        let path = scratch.path().join("matrix.yaml");
+        let moved = text
+            .replacen(from, to, 1)
+            .replace("scenarios/", "../scenarios/")
+            .replace("chains/", "../chains/")
+            .replace("tap.yaml", "../tap.yaml")
+            .replace("calibration.yaml", "../calibration.yaml");
+        fs::write(&path, moved).unwrap();
+        match config::matrix(&path) {
+            Ok(_) => panic!("accepted: {to}"),
+            Err(error) => error.to_string(),
+        }
+    };
+    for (from, to, told) in [
+        ("run: sim relay", "run: rm", "only stand-ins are started"),
+        (
+            "name: router-rr",
+            "name: engines",
+            "the name `engines` is taken at",
+        ),
+        (
+            "ready: 127.0.0.1:17411",
+            "ready: 127.0.0.1:17400",
+            "already taken at",
+        ),
+        (
+            "ready: 127.0.0.1:17411",
+            "ready: 127.0.0.1:17420",
+            "already taken by",
+        ),
+        (
+            "ready: 127.0.0.1:17411",
+            "ready: 0.0.0.0:17411",
+            "reachable from other hosts",
+        ),
+        ("scenarios/9-burst", "scenarios/9-brust", "9-brust"),
+        (
+            "scenarios/9-burst",
+            "scenarios/8-long-run",
+            "would have one directory",
+        ),
+    ] {
+        let error = refused(from, to);
+        assert!(error.contains(told), "{to}: {error}");
+        assert!(error.contains("matrix.yaml:"), "{error}");
+    }
+}
+
+#[test]
 fn chains_of_one_process_share_no_port_and_no_name() {
     let dir = tempfile::tempdir().unwrap();
     let other = CHAIN.replace("9000", "9010").replace("9001", "9011");

@@ -1,7 +1,10 @@
 //! `hopscope load`: drives a scenario over chains and writes a run directory.
 
+mod all;
+
 use super::{Done, shelf};
 use anyhow::Context as _;
+use config::{Chain, Checked, Scenario};
 use loadgen::progress::{Json, Silent, Style, Terminal};
 use loadgen::{Plan, PlannedChain, PlannedTap, Progress, Stop};
 use record::manifest::Calibration;
@@ -9,20 +12,28 @@ use record::rundir::RunDir;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio::runtime::Runtime;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The scenario: its number in the plan (1 to 9, `scenarios/N-*.yaml` of --config-dir), or a file.
-    #[arg(long, short, value_name = "N|FILE")]
-    scenario: String,
+    #[arg(long, short, value_name = "N|FILE", required_unless_present = "all")]
+    scenario: Option<String>,
     /// A chain: its name (`chains/NAME.yaml` of --config-dir), or a file. Repeat it: what is measured,
     /// and its controls.
-    #[arg(long, short, value_name = "NAME|FILE", required = true)]
+    #[arg(long, short, value_name = "NAME|FILE", required_unless_present = "all")]
     chain: Vec<String>,
+    /// Every run of a matrix, each into a directory of its own under --out, and one report of all. The same
+    /// command goes on after a kill.
+    #[arg(long, conflicts_with_all = ["scenario", "chain", "resume", "name", "gateway_pid"])]
+    all: bool,
+    /// The matrix of --all. Default: `matrix.yaml` of --config-dir.
+    #[arg(long, value_name = "FILE", requires = "all")]
+    matrix: Option<PathBuf>,
     /// Where scenarios and chains are found by number and name.
     #[arg(long, value_name = "DIR", default_value = "config")]
     config_dir: PathBuf,
-    /// The run directory to make.
+    /// The run directory to make; with --all, the directory of all of them.
     #[arg(long, short, value_name = "DIR")]
     out: PathBuf,
     /// Go on with the run that is in --out, stopped or killed: what it finished is kept.
@@ -62,17 +73,25 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
-    let progress: Arc<dyn Progress> = if args.progress_json {
-        Arc::new(Json::stderr())
-    } else {
-        progress(args.quiet)
-    };
-    let run = measure(&plan(args)?, progress)?;
+    if args.all {
+        return all::run(args);
+    }
+    let (_runtime, stop) = stop_on_ctrl_c()?;
+    let run = measure(&plan(args)?, progress_of(args), &stop)?;
     verdict(&run)
 }
 
-/// Runs `plan`; Ctrl-C ends it early and keeps what was measured.
-pub(super) fn measure(plan: &Plan, progress: Arc<dyn Progress>) -> anyhow::Result<RunDir> {
+/// Runs `plan`; `stop` ends it early and keeps what was measured.
+pub(super) fn measure(
+    plan: &Plan,
+    progress: Arc<dyn Progress>,
+    stop: &Stop,
+) -> anyhow::Result<RunDir> {
+    Ok(loadgen::run(plan, progress, stop)?)
+}
+
+/// Asks to stop at Ctrl-C, for as long as the runtime lives.
+pub(super) fn stop_on_ctrl_c() -> anyhow::Result<(Runtime, Stop)> {
     let stop = Stop::default();
     let asked = stop.clone();
     let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -85,7 +104,14 @@ pub(super) fn measure(plan: &Plan, progress: Arc<dyn Progress>) -> anyhow::Resul
             asked.request();
         }
     });
-    Ok(loadgen::run(plan, progress, &stop)?)
+    Ok((runtime, stop))
+}
+
+fn progress_of(args: &Args) -> Arc<dyn Progress> {
+    match args.progress_json {
+        true => Arc::new(Json::stderr()),
+        false => progress(args.quiet),
+    }
 }
 
 /// Progress for a person, or none.
@@ -131,24 +157,22 @@ pub(super) fn verdict(run: &RunDir) -> anyhow::Result<Done> {
 }
 
 fn plan(args: &Args) -> anyhow::Result<Plan> {
-    let scenario_file = shelf::scenario(&args.config_dir, &args.scenario)?;
-    let scenario = config::load::<config::Scenario>(&scenario_file)?;
+    let wanted = args.scenario.as_deref().context("name a --scenario")?;
+    let scenario_file = shelf::scenario(&args.config_dir, wanted)?;
+    let scenario = config::load::<Scenario>(&scenario_file)?;
     let chain_files: Vec<PathBuf> = args
         .chain
         .iter()
         .map(|name| shelf::chain(&args.config_dir, name))
         .collect::<anyhow::Result<_>>()?;
     let chains = config::chains(&chain_files)?;
-    let text = read(&scenario_file)?;
     let name = args.name.clone().unwrap_or_else(|| {
         args.out
             .file_name()
             .map_or_else(|| "run".to_owned(), |n| n.to_string_lossy().into_owned())
     });
-    let mut plan = Plan::new(&name, &args.out, scenario.into_inner(), text);
-    for chain in &chains {
-        plan.chains.push(PlannedChain::from_file(chain)?);
-    }
+    let scenario = (scenario.into_inner(), scenario_file.as_path());
+    let mut plan = plan_of(args, &name, &args.out, scenario, &chains)?;
     for pair in &args.gateway_pid {
         let (chain, pid) = pair
             .split_once('=')
@@ -163,12 +187,27 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
             .push(pid);
     }
     plan.resume = args.resume;
+    plan.calibration = args.calibration.as_deref().map(calibration).transpose()?;
+    Ok(plan)
+}
+
+/// The plan of a scenario over chains, with what the command line says of every run.
+fn plan_of(
+    args: &Args,
+    name: &str,
+    out: &Path,
+    (scenario, file): (Scenario, &Path),
+    chains: &[Checked<Chain>],
+) -> anyhow::Result<Plan> {
+    let mut plan = Plan::new(name, out, scenario, read(file)?);
+    for chain in chains {
+        plan.chains.push(PlannedChain::from_file(chain)?);
+    }
     plan.taps = args
         .taps
         .iter()
         .map(|text| tap(text))
         .collect::<anyhow::Result<_>>()?;
-    plan.calibration = args.calibration.as_deref().map(calibration).transpose()?;
     plan.engine_pids.clone_from(&args.engine_pid);
     plan.seed = args.seed.unwrap_or(plan.seed);
     plan.lanes = args.lanes;

@@ -9,6 +9,7 @@ mod http2;
 mod http2_rules;
 mod legs;
 mod life;
+mod matrix;
 mod measured;
 mod processes;
 mod resume;
