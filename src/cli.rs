@@ -4,6 +4,7 @@
 mod calibrate;
 mod demo;
 mod load;
+mod merge;
 mod report;
 mod shelf;
 mod sim;
@@ -27,6 +28,8 @@ enum Command {
     Tap(tap::Args),
     /// Drives a scenario over chains and writes a run directory; exit code 1 where the run is not valid.
     Load(load::Args),
+    /// Makes one run of the parts that several generators drove (`load --shard`).
+    Merge(merge::Args),
     /// Makes the page, and on demand Markdown and JSON, of run directories.
     Report(report::Args),
     /// Runs the whole on this machine with stand-ins: taps, controls, load, calibration, report.
@@ -55,6 +58,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
     let done = match cli.command {
         Command::Tap(args) => tap::run(&args),
         Command::Load(args) => load::run(&args),
+        Command::Merge(args) => merge::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),

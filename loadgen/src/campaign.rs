@@ -8,15 +8,16 @@ mod resume;
 mod tenants;
 
 use crate::capacity::{Step, search};
-use crate::cell::{Ran, Stage, run as run_cell};
+use crate::cell::{Order, Ran, Stage, Way, run as run_cell};
 use crate::lanes::Lanes;
 use crate::progress::Phase;
 use crate::prompt::Vocabulary;
 use crate::recorder::{Recorder, quantile};
 use crate::seed::derive;
+use crate::shard::{Share, Slots, slot};
 use crate::target::Target;
 use crate::usage::{Component, cpu_of};
-use crate::{LoadError, Plan, PlannedChain, Progress, Stop, taps};
+use crate::{LoadError, Plan, PlannedChain, Progress, Stop, pacer, taps};
 use config::ChainKind;
 use config::scenario::CellLength;
 use plan::{Job, Planned, describe, rate_of, rate_of_way, words};
@@ -66,6 +67,7 @@ pub(crate) fn run(
         seed: plan.seed,
         run: &plan.name,
         ignore_eos: plan.ignore_eos,
+        share: Share::of(plan.shard.as_ref()),
     };
     let mut campaign = Campaign {
         plan,
@@ -76,6 +78,7 @@ pub(crate) fn run(
         under_way: Vec::new(),
         next: 0,
         resumed: Vec::new(),
+        slots: plan.shard.as_ref().map(Slots::begin).transpose()?,
         calls: Vec::new(),
         capacities: HashMap::new(),
         began: now(),
@@ -115,6 +118,8 @@ pub(crate) struct Campaign<'a> {
     next: u32,
     /// When the run was taken up again.
     resumed: Vec<String>,
+    /// When cells begin, where several generators drive the run together.
+    slots: Option<Slots>,
     calls: Vec<ClientCall>,
     capacities: HashMap<String, Capacity>,
     began: Nanos,
@@ -147,10 +152,15 @@ impl Campaign<'_> {
                     (c.done, c.total) = (done, total);
                 });
                 let left = self.left_of(one, block);
-                match &left {
-                    Some(Job::Cell(one)) => self.cell(one, block).map(|_| ())?,
-                    Some(Job::Party(party)) => self.party(party, block)?,
-                    None => {}
+                let driven = match &left {
+                    Some(Job::Cell(one)) => self.cell(one, block).map(|_| ()),
+                    Some(Job::Party(party)) => self.party(party, block),
+                    None => Ok(()),
+                };
+                match driven {
+                    // While it waited for a slot.
+                    Err(LoadError::Stopped) => return Ok(()),
+                    other => other?,
                 }
                 done += 1;
                 self.write_manifest(None, &[])?;
@@ -255,8 +265,12 @@ impl Campaign<'_> {
     /// Runs one cell, and the floor probe beside it; returns its id.
     fn cell(&mut self, one: &Planned, block: u32) -> Result<u32, LoadError> {
         let id = self.number(2);
-        let probe = self.probe(one, id + 1, block);
-        let order = self.order(id, one, block);
+        let probe = match one.drive {
+            Drive::Capacity { .. } => None,
+            _ => self.probe(one.chain, id + 1, block),
+        };
+        let mut order = self.order(id, one, block);
+        order.begin = self.slot(&order.way, &order.length)?;
         self.begin(vec![describe(&order, &one.drive, block, Ran::default())])?;
         self.stage.recorder.at(|c| {
             c.chain.clone_from(&order.target.chain);
@@ -265,16 +279,8 @@ impl Campaign<'_> {
             c.asked = rate_of(&one.drive).unwrap_or(0.0);
         });
         let component = &self.components[one.chain];
-        let tap_cpu = || {
-            self.plan
-                .taps
-                .iter()
-                .map(|t| cpu_of(t.pid?))
-                .sum::<Option<f64>>()
-                .filter(|_| !self.plan.taps.is_empty())
-        };
         let began = now();
-        let before = (cpu_of(std::process::id()), tap_cpu(), component.cpu());
+        let before = (self.own_cpu(), component.cpu());
         let over = AtomicBool::new(false);
         let stage = &self.stage;
         let (ran, beside) = std::thread::scope(|scope| {
@@ -286,18 +292,14 @@ impl Campaign<'_> {
             (ran, beside.and_then(|b| b.join().ok()))
         });
         let ran = ran?;
-        let spent = |before: Option<f64>, after: Option<f64>| {
-            before.zip(after).map(|(b, a)| (a - b).max(0.0))
-        };
         let mut cell = describe(&order, &one.drive, block, ran);
         if self.stage.stop.requested() {
             cell.cut = true;
             // Its last call was due within it: one who goes on must not send it again.
             cell.to += 1;
         }
-        cell.generator_cpu = spent(before.0, cpu_of(std::process::id()));
-        cell.tap_cpu = spent(before.1, tap_cpu());
-        cell.gateway_cpu = spent(before.2, component.cpu());
+        (cell.generator_cpu, cell.tap_cpu) = self.own_cpu_since(before.0);
+        cell.gateway_cpu = spent(before.1, component.cpu());
         cell.gateway_memory = component.memory();
         let ended = now();
         let calls = self.stage.recorder.cell(id);
@@ -312,15 +314,9 @@ impl Campaign<'_> {
         self.calls.extend(calls);
         self.under_way.clear();
         if let Some((order, beside)) = probe.zip(beside) {
-            let drive = Drive::Open {
-                rate: rate_of_way(&order.way),
-                share: None,
-            };
             cell.floor_cell = Some(order.id);
             self.cells.push(cell);
-            self.cells.push(describe(&order, &drive, block, beside?));
-            let floor = self.stage.recorder.cell(order.id);
-            self.calls.extend(floor);
+            self.floor(&order, block, beside?);
         } else {
             self.cells.push(cell);
         }
@@ -334,10 +330,50 @@ impl Campaign<'_> {
         first
     }
 
+    /// Waits for the slot of a cell, where there are slots, and tells its begin.
+    fn slot(&mut self, way: &Way, length: &CellLength) -> Result<Option<Nanos>, LoadError> {
+        let Some(slots) = &mut self.slots else {
+            return Ok(None);
+        };
+        let begin = slots.take(slot(&self.plan.scenario, way, length));
+        let stop = self.stage.stop;
+        match pacer::sleep_while(begin, || !stop.requested()) {
+            true => Ok(Some(begin)),
+            false => Err(LoadError::Stopped),
+        }
+    }
+
     /// Writes down which cells begin, for one who goes on after a kill.
     fn begin(&mut self, cells: Vec<Cell>) -> Result<(), LoadError> {
         self.under_way = cells;
         self.write_manifest(None, &[])
+    }
+
+    /// Keeps what the floor probe did beside a cell.
+    fn floor(&mut self, order: &Order, block: u32, ran: Ran) {
+        let drive = Drive::Open {
+            rate: rate_of_way(&order.way),
+            share: None,
+        };
+        self.cells.push(describe(order, &drive, block, ran));
+        let calls = self.stage.recorder.cell(order.id);
+        self.calls.extend(calls);
+    }
+
+    /// CPU seconds of the generator and of the taps so far.
+    fn own_cpu(&self) -> (Option<f64>, Option<f64>) {
+        let taps = self.plan.taps.iter().map(|t| cpu_of(t.pid?));
+        let taps = taps.sum::<Option<f64>>();
+        (
+            cpu_of(std::process::id()),
+            taps.filter(|_| !self.plan.taps.is_empty()),
+        )
+    }
+
+    /// The same since it was `before`.
+    fn own_cpu_since(&self, before: (Option<f64>, Option<f64>)) -> (Option<f64>, Option<f64>) {
+        let after = self.own_cpu();
+        (spent(before.0, after.0), spent(before.1, after.1))
     }
 
     /// Chains with legs, of those that `pick` takes.
@@ -348,6 +384,10 @@ impl Campaign<'_> {
             .map(|c| c.chain.name.clone())
             .collect()
     }
+}
+
+fn spent(before: Option<f64>, after: Option<f64>) -> Option<f64> {
+    before.zip(after).map(|(b, a)| (a - b).max(0.0))
 }
 
 /// Nothing but its own length ends a measured cell.

@@ -10,6 +10,7 @@ use crate::lanes::Lanes;
 use crate::prompt::{Body, Recipe, Systems, Vocabulary};
 use crate::recorder::Recorder;
 use crate::seed::derive;
+use crate::shard::Share;
 use crate::target::Target;
 use crate::{LoadError, Stop};
 use config::scenario::{Agent, Arrivals, CellLength, Profile, Prompts, Scenario};
@@ -32,6 +33,8 @@ pub(crate) struct Stage<'a> {
     pub(crate) seed: u64,
     pub(crate) run: &'a str,
     pub(crate) ignore_eos: bool,
+    /// Which calls of each schedule are sent from here.
+    pub(crate) share: Share,
 }
 
 impl Stage<'_> {
@@ -87,6 +90,8 @@ pub(crate) struct Order {
     pub(crate) way: Way,
     pub(crate) length: CellLength,
     pub(crate) warmup: CellLength,
+    /// When its slot begins; `None`: now.
+    pub(crate) begin: Option<Nanos>,
     /// The tenant that asks; `None` where there is but one.
     pub(crate) seat: Option<Arc<Seat>>,
 }

@@ -3,6 +3,7 @@
 use crate::recorder::quantile;
 use config::scenario::VerdictLimits;
 use record::client::ClientCall;
+use record::clock::Nanos;
 use record::manifest::{Calibration, Cell, Drive, TapHealth};
 use record::pairing::Call;
 use record::stamp::StampClass;
@@ -23,8 +24,10 @@ pub(crate) struct Evidence<'a> {
     pub(crate) gateways: &'a HashSet<String>,
     /// CPUs that the generator may use.
     pub(crate) cpus: u32,
-    /// Calls that the schedule asked for and that were not sent.
+    /// The run was asked to stop before its end.
     pub(crate) stopped: bool,
+    /// The most that a cell of a part began after its slot; `None` for a run of one part.
+    pub(crate) late: Option<Nanos>,
 }
 
 /// A check is left out only where the run has nothing of its kind: no schedule in closed loops alone, no
@@ -45,6 +48,7 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
         checks.extend([lateness(e), floor(e), stamp_class(e)]);
     }
     checks.extend([lost(e), clock_steps(e), came_to_its_end(e)]);
+    checks.extend(e.late.map(together));
     Verdict { checks }
 }
 
@@ -338,6 +342,17 @@ fn clock_steps(e: &Evidence<'_>) -> Check {
         e.limits.clock_steps_max as f64,
         measured,
         String::new(),
+    )
+}
+
+/// Parts of a run that begin a cell apart do not put its load on the chain together.
+fn together(late: Nanos) -> Check {
+    Check::at_most(
+        "shards-late",
+        "ms",
+        100.0,
+        Some(late as f64 / 1e6),
+        "the latest begin of a cell after its slot".to_owned(),
     )
 }
 

@@ -24,12 +24,14 @@ mod client;
 mod error;
 mod judge;
 mod lanes;
+mod merge;
 mod pacer;
 mod plan;
 pub mod progress;
 pub mod prompt;
 mod recorder;
 mod seed;
+mod shard;
 mod stop;
 mod taps;
 mod target;
@@ -38,8 +40,10 @@ mod testbed;
 mod usage;
 
 pub use error::{LoadError, PreflightFailure};
+pub use merge::merge;
 pub use plan::{Plan, PlannedChain, PlannedTap};
 pub use progress::{Progress, Update};
+pub use shard::Shard;
 pub use stop::Stop;
 
 use record::rundir::RunDir;

@@ -1,6 +1,6 @@
 //! What a run is to do.
 
-use crate::LoadError;
+use crate::{LoadError, Shard, shard};
 use config::{Chain, ChainKind, Checked, Scenario};
 use record::manifest::Calibration;
 use std::collections::BTreeMap;
@@ -18,6 +18,8 @@ pub struct Plan {
     /// Go on with the run that is in `out`: what it finished is kept, what it was cut in is driven
     /// anew, and a course of load goes on where it was cut.
     pub resume: bool,
+    /// The part of the load that this process drives; `None`: all of it.
+    pub shard: Option<Shard>,
     /// What load is put on the chains.
     pub scenario: Scenario,
     /// The scenario file's text, for the manifest.
@@ -71,6 +73,7 @@ impl Plan {
             name: name.to_owned(),
             out: out.to_owned(),
             resume: false,
+            shard: None,
             seed: scenario.seed,
             scenario,
             scenario_text,
@@ -123,6 +126,9 @@ impl Plan {
                 "the floor probe wants a chain of kind relay called {}; add its file, or remove `floor_probe`",
                 probe.chain
             ));
+        }
+        if let Some(shard) = &self.shard {
+            shard::check(self, shard)?;
         }
         let slo = self.scenario.capacity.as_ref().map(|c| &c.slo);
         if slo.is_some_and(|slo| slo.added_ttft_p95.is_some()) && self.taps.is_empty() {

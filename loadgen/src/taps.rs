@@ -53,7 +53,7 @@ pub(crate) fn calls(taps: &[PlannedTap], from: Nanos) -> Result<Vec<Call>, LoadE
 }
 
 /// What makes an exchange this one: no tap begins and closes two in the same nanoseconds.
-fn identity(exchange: &Exchange) -> (Nanos, Nanos, Position) {
+pub(crate) fn identity(exchange: &Exchange) -> (Nanos, Nanos, Position) {
     (
         exchange.marks.begin.at,
         exchange.marks.closed,

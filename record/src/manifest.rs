@@ -265,6 +265,9 @@ pub struct Manifest {
     /// Cells that are being driven now; of a run that was killed, those that it was killed in.
     #[serde(default)]
     pub under_way: Vec<Cell>,
+    /// The part of the run's load that this process drove; `None`: all of it.
+    #[serde(default)]
+    pub shard: Option<Shard>,
     /// When the run was taken up again after it had been cut, RFC 3339.
     #[serde(default)]
     pub resumed: Vec<String>,
@@ -280,6 +283,20 @@ pub struct Manifest {
     pub verdict: Option<Verdict>,
     /// Reads and loss of the taps, by tap process.
     pub taps: Vec<TapHealth>,
+}
+
+/// A part of a run's load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shard {
+    /// Which part, from 0.
+    pub index: u32,
+    /// Of how many.
+    pub of: u32,
+    /// Wall clock minus monotonic clock of its host, nanoseconds: what puts the instants of several
+    /// hosts on one scale, as exactly as their clocks agree.
+    pub wall_offset: i64,
+    /// The most by which a cell began after its slot, nanoseconds.
+    pub late: Nanos,
 }
 
 /// What the calls were.

@@ -6,7 +6,7 @@ use super::{Done, shelf};
 use anyhow::Context as _;
 use config::{Chain, Checked, Scenario};
 use loadgen::progress::{Json, Silent, Style, Terminal};
-use loadgen::{Plan, PlannedChain, PlannedTap, Progress, Stop};
+use loadgen::{Plan, PlannedChain, PlannedTap, Progress, Shard, Stop};
 use record::manifest::Calibration;
 use record::rundir::RunDir;
 use std::num::NonZeroUsize;
@@ -36,6 +36,13 @@ pub(crate) struct Args {
     /// The run directory to make; with --all, the directory of all of them.
     #[arg(long, short, value_name = "DIR")]
     out: PathBuf,
+    /// Drive only part I of N of the load, as one of N generators that are started alike: `I/N`, from 0. Needs
+    /// --start-at and --name. `hopscope merge` makes one run of the parts.
+    #[arg(long, value_name = "I/N", requires = "start_at", requires = "name", conflicts_with_all = ["all", "resume"])]
+    shard: Option<String>,
+    /// When the first cell of all parts begins: seconds since the Unix epoch, or `+S` seconds from now.
+    #[arg(long, value_name = "INSTANT", requires = "shard")]
+    start_at: Option<String>,
     /// Go on with the run that is in --out, stopped or killed: what it finished is kept.
     #[arg(long)]
     resume: bool,
@@ -187,8 +194,32 @@ fn plan(args: &Args) -> anyhow::Result<Plan> {
             .push(pid);
     }
     plan.resume = args.resume;
+    plan.shard = shard(args)?;
     plan.calibration = args.calibration.as_deref().map(calibration).transpose()?;
     Ok(plan)
+}
+
+/// The part of the load that the command line asks for.
+fn shard(args: &Args) -> anyhow::Result<Option<Shard>> {
+    let Some((text, at)) = args.shard.as_ref().zip(args.start_at.as_ref()) else {
+        return Ok(None);
+    };
+    let parts = text.split_once('/');
+    let parts = parts.and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
+    let (index, of) = parts.with_context(|| format!("--shard {text}: write I/N, as 0/4"))?;
+    let (base, seconds) = match at.strip_prefix('+') {
+        Some(later) => (record::clock::wall(), later),
+        None => (0, at.as_str()),
+    };
+    let seconds: f64 = seconds
+        .parse()
+        .ok()
+        .filter(|s: &f64| s.is_finite() && *s >= 0.0)
+        .with_context(|| {
+            format!("--start-at {at}: write seconds since the Unix epoch (`date +%s`), or +S")
+        })?;
+    let start = base.saturating_add((seconds * 1e9) as u64);
+    Ok(Some(Shard { index, of, start }))
 }
 
 /// The plan of a scenario over chains, with what the command line says of every run.

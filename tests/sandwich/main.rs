@@ -15,5 +15,6 @@ mod processes;
 mod resume;
 mod rig;
 mod routing;
+mod shards;
 mod tls;
 mod transparent;

@@ -6,7 +6,7 @@ use crate::progress::Phase;
 use crate::usage::shared;
 use crate::{LoadError, taps};
 use config::ChainKind;
-use record::manifest::{ChainInfo, FORMAT, Manifest, TapHealth, Workload};
+use record::manifest::{ChainInfo, FORMAT, Manifest, Shard, TapHealth, Workload};
 use record::pairing::Pairer;
 use record::rundir::{write_calls, write_exchanges};
 use record::verdict::Verdict;
@@ -33,6 +33,7 @@ impl Campaign<'_> {
             gateways: &self.legged(|kind| kind == ChainKind::Gateway),
             cpus: record::host::describe().cpus,
             stopped: self.stage.stop.requested(),
+            late: self.slots.as_ref().map(|slots| slots.late),
         });
         self.write_manifest(Some(found), &healths)?;
         self.stage.recorder.at(|c| {
@@ -67,6 +68,7 @@ impl Campaign<'_> {
             },
             cells: self.cells.clone(),
             under_way: self.under_way.clone(),
+            shard: self.shard(),
             resumed: self.resumed.clone(),
             seed: Some(plan.seed),
             boot: record::host::boot(),
@@ -75,6 +77,16 @@ impl Campaign<'_> {
             taps: taps.to_vec(),
         };
         Ok(self.run.write_manifest(&manifest)?)
+    }
+
+    fn shard(&self) -> Option<Shard> {
+        let (shard, slots) = self.plan.shard.as_ref().zip(self.slots.as_ref())?;
+        Some(Shard {
+            index: shard.index,
+            of: shard.of.get(),
+            wall_offset: slots.offset,
+            late: slots.late,
+        })
     }
 
     /// Whether load, taps, components and engine may run on the same CPUs. Told only of processes that

@@ -133,16 +133,17 @@ impl Campaign<'_> {
     }
 
     /// The relay at a low rate, on the same tap threads, for as long as the cell lasts.
-    pub(super) fn probe(&self, one: &Planned, id: u32, block: u32) -> Option<Order> {
+    pub(super) fn probe(&self, beside: usize, id: u32, block: u32) -> Option<Order> {
         let probe = self.plan.scenario.floor_probe.as_ref()?;
+        if !self.stage.share.leads() {
+            return None;
+        }
         let chain = self
             .plan
             .chains
             .iter()
             .position(|c| c.chain.name == probe.chain)?;
-        let own = &self.plan.chains[one.chain].chain;
-        if chain == one.chain || own.taps.is_empty() || matches!(one.drive, Drive::Capacity { .. })
-        {
+        if chain == beside || self.plan.chains[beside].chain.taps.is_empty() {
             return None;
         }
         Some(Order {
@@ -160,6 +161,7 @@ impl Campaign<'_> {
                 calls: None,
             },
             warmup: CellLength::default(),
+            begin: None,
             seat: None,
         })
     }
@@ -177,6 +179,7 @@ impl Campaign<'_> {
             } else {
                 self.plan.scenario.warmup.clone()
             },
+            begin: None,
             seat: None,
         }
     }

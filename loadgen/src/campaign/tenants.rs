@@ -9,7 +9,7 @@ use config::scenario::{Tenant, Tenants};
 use record::clock::now;
 use record::manifest::{Company, Counted, Drive};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Tenants that drive one chain at the same time.
 #[derive(Debug, Clone)]
@@ -78,11 +78,17 @@ impl Campaign<'_> {
         let Some(tenants) = &self.plan.scenario.tenants else {
             return Ok(());
         };
-        let first = self.number(u32::try_from(party.members.len()).unwrap_or(u32::MAX));
-        let orders: Vec<Order> = (first..)
+        let count = u32::try_from(party.members.len()).unwrap_or(u32::MAX);
+        let first = self.number(count + 1);
+        let probe = self.probe(party.chain, first + count, block);
+        let mut orders: Vec<Order> = (first..)
             .zip(&party.members)
             .map(|(id, (at, rate))| self.seated(id, party.chain, (*at, *rate), tenants, block))
             .collect::<Result<_, _>>()?;
+        if let Some(order) = orders.first() {
+            let begin = self.slot(&order.way.clone(), &order.length.clone())?;
+            orders.iter_mut().for_each(|order| order.begin = begin);
+        }
         let drives = party.drives(tenants);
         let begun = orders.iter().zip(&drives);
         self.begin(
@@ -97,17 +103,24 @@ impl Campaign<'_> {
             c.cell = format!("{} tenants, {}", orders.len(), party.company.name());
             c.asked = party.members.iter().map(|(_, rate)| rate).sum();
         });
-        let (stage, never, began) = (&self.stage, AtomicBool::new(false), now());
-        let ran: Vec<_> = std::thread::scope(|scope| {
+        let (never, over) = (AtomicBool::new(false), AtomicBool::new(false));
+        let (stage, began, before) = (&self.stage, now(), self.own_cpu());
+        let (ran, beside): (Vec<_>, _) = std::thread::scope(|scope| {
+            let beside = probe
+                .as_ref()
+                .map(|order| scope.spawn(|| run_cell(stage, order, &over)));
             let running: Vec<_> = orders
                 .iter()
                 .map(|order| scope.spawn(|| run_cell(stage, order, &never)))
                 .collect();
-            running
+            let ran = running
                 .into_iter()
                 .map(std::thread::ScopedJoinHandle::join)
-                .collect()
+                .collect();
+            over.store(true, Ordering::Relaxed);
+            (ran, beside.and_then(|b| b.join().ok()))
         });
+        let (generator, taps) = self.own_cpu_since(before);
         let seconds = now().saturating_sub(began) as f64 / 1e9;
         self.under_way.clear();
         let stopped = self.stage.stop.requested();
@@ -118,12 +131,18 @@ impl Campaign<'_> {
             })??;
             let mut cell = describe(order, drive, block, ran);
             cell.cut = stopped;
+            // Of all members together: none of them has a process of its own.
+            (cell.generator_cpu, cell.tap_cpu) = (generator, taps);
+            cell.floor_cell = probe.as_ref().map(|order| order.id);
             cell.counted = Counted {
                 seconds,
                 ..Counted::default()
             };
             self.cells.push(cell);
             self.calls.extend(self.stage.recorder.cell(order.id));
+        }
+        if let Some((order, beside)) = probe.zip(beside) {
+            self.floor(&order, block, beside?);
         }
         Ok(())
     }
@@ -174,6 +193,7 @@ impl Campaign<'_> {
             },
             length: tenants.cell.clone(),
             warmup: self.plan.scenario.warmup.clone(),
+            begin: None,
             seat: Some(Arc::new(seat)),
         })
     }

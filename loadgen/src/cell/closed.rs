@@ -13,9 +13,10 @@ use std::time::Duration;
 impl Driver<'_, '_> {
     /// Callers that each wait for their answer before they ask again.
     pub(super) fn closed(&self, concurrency: u32, think: Duration) -> Result<Ran, LoadError> {
-        let feed = Feed::start(self.recipe())?;
+        let feed = Feed::start(self.recipe(), self.stage.share)?;
         let pace = Arc::new(Pace::begin(self.order));
-        for number in 0..u64::from(concurrency) {
+        let callers = (0..u64::from(concurrency)).filter(|n| self.stage.share.has(*n));
+        for number in callers {
             let lane = self.stage.lanes.of(number);
             let (feed, pace, order) = (feed.clone(), pace.clone(), self.order.clone());
             let (client, counts, cut) =

@@ -21,23 +21,33 @@ impl Driver<'_, '_> {
         over: &AtomicBool,
     ) -> Result<Ran, LoadError> {
         let order = self.order;
-        let feed = Feed::start(self.recipe())?;
+        let feed = Feed::start(self.recipe(), self.stage.share)?;
         pacer::sharpen_this_thread();
-        let start = now() + RUN_UP;
+        let start = order.begin.unwrap_or_else(now) + RUN_UP;
         // The measured window opens where the last warm-up call was due, not where the first measured
         // one is: a window that begins with a call by construction holds one call too many.
         let (mut opened, mut last, mut scheduled) = (start, start, 0_u64);
+        // Of the whole schedule, whoever sends them.
+        let mut measured = 0_u64;
         let mut closes = None;
         for (index, offset) in (0_u64..).zip(offsets) {
             let due = start.saturating_add(offset);
             let warm = within(&order.warmup, index, offset);
-            if !warm && !within(&order.length, scheduled, due - opened) {
+            if !warm && !within(&order.length, measured, due - opened) {
                 let whole = order
                     .length
                     .duration
                     .map(|d| opened.saturating_add(d.nanos()));
                 closes = whole.filter(|end| due >= *end);
                 break;
+            }
+            last = due;
+            match warm {
+                true => opened = due,
+                false => measured += 1,
+            }
+            if !self.stage.share.has(index) {
+                continue;
             }
             let Some(ready) = feed.next_blocking() else {
                 break;
@@ -46,12 +56,7 @@ impl Driver<'_, '_> {
             if !pacer::sleep_while(due, go_on) {
                 break;
             }
-            last = due;
-            if warm {
-                opened = due;
-            } else {
-                scheduled += 1;
-            }
+            scheduled += u64::from(!warm);
             if self.counts.in_flight.load(Ordering::Acquire) >= most {
                 continue;
             }

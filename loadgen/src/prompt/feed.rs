@@ -6,6 +6,7 @@
 use super::{Body, Message, Vocabulary};
 use crate::LoadError;
 use crate::seed::derive;
+use crate::shard::Share;
 use bytes::Bytes;
 use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc};
@@ -109,15 +110,16 @@ pub(crate) struct Feed {
 
 impl Feed {
     /// Starts the thread that builds; it ends when the feed is dropped.
-    pub(crate) fn start(recipe: Recipe) -> Result<Arc<Self>, LoadError> {
+    /// Only the numbers of `share` are built.
+    pub(crate) fn start(recipe: Recipe, share: Share) -> Result<Arc<Self>, LoadError> {
         recipe.check()?;
         let (sender, bodies) = mpsc::channel(AHEAD);
         std::thread::Builder::new()
             .name("prompts".to_owned())
             .spawn(move || {
-                let mut seq = 0;
+                let mut seq = share.index;
                 while sender.blocking_send(recipe.prepare(seq)).is_ok() {
-                    seq += 1;
+                    seq += share.of;
                 }
             })
             .map_err(|source| LoadError::Start {
