@@ -42,7 +42,7 @@ pub(crate) fn run(
     plan.check()?;
     crate::lanes::raise_file_limit();
     let lanes = Lanes::start(plan.lanes.get())?;
-    let vocabulary = Arc::new(Vocabulary::load(plan.scenario.workload.tokenizer)?);
+    let vocabulary = Arc::new(Vocabulary::load(&plan.scenario.workload.tokenizer)?);
     let targets: Vec<Arc<Target>> = plan
         .chains
         .iter()

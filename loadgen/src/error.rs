@@ -44,7 +44,7 @@ pub enum LoadError {
     #[error("tokenizer {name}: {what}")]
     Tokenizer {
         /// Its name.
-        name: &'static str,
+        name: String,
         /// What went wrong.
         what: String,
     },

@@ -4,6 +4,7 @@ mod all;
 
 use super::{Done, shelf};
 use anyhow::Context as _;
+use config::scenario::Tokenizer;
 use config::{Chain, Checked, Scenario};
 use loadgen::progress::{Json, Silent, Style, Terminal};
 use loadgen::{Plan, PlannedChain, PlannedTap, Progress, Shard, Stop};
@@ -227,9 +228,12 @@ fn plan_of(
     args: &Args,
     name: &str,
     out: &Path,
-    (scenario, file): (Scenario, &Path),
+    (mut scenario, file): (Scenario, &Path),
     chains: &[Checked<Chain>],
 ) -> anyhow::Result<Plan> {
+    if let Tokenizer::File(path) = &mut scenario.workload.tokenizer {
+        *path = file.parent().unwrap_or(Path::new("")).join(&path);
+    }
     let mut plan = Plan::new(name, out, scenario, read(file)?);
     for chain in chains {
         plan.chains.push(PlannedChain::from_file(chain)?);

@@ -1,5 +1,7 @@
 //! What one call, or one agent, asks for.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -30,8 +32,8 @@ pub struct Workload {
     pub stream: bool,
 }
 
-/// A tokenizer that is built in.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+/// What counts tokens: a tokenizer that is built in, or a model's own.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Tokenizer {
     /// OpenAI's `o200k_base`.
@@ -39,6 +41,9 @@ pub enum Tokenizer {
     O200k,
     /// OpenAI's `cl100k_base`.
     Cl100k,
+    /// A `tokenizer.json` of Hugging Face's tokenizers, as a model's repository has it: `{file: PATH}`.
+    /// Relative to the scenario's file.
+    File(PathBuf),
 }
 
 /// Whether prompts repeat.

@@ -94,7 +94,7 @@ impl Recipe {
             let counted = self.vocabulary.count(&text);
             if counted != tokens {
                 return Err(LoadError::Tokenizer {
-                    name: self.vocabulary.name(),
+                    name: self.vocabulary.name().to_owned(),
                     what: format!("a prompt of {tokens} tokens counts {counted}"),
                 });
             }

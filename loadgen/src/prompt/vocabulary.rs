@@ -1,18 +1,18 @@
 //! Words that are one token each.
 
-use crate::LoadError;
-use config::scenario::Tokenizer;
-use tiktoken_rs::{CoreBPE, Rank};
+mod coder;
 
-/// Letters of a word: all alike, so that prompts of equal token count have equal length.
-const LETTERS: usize = 5;
+use crate::LoadError;
+use coder::{Coder, Words};
+use config::scenario::Tokenizer;
+
 /// Fewer words than this would repeat prompts; no real tokenizer comes near.
 const FEWEST: usize = 100;
 
 /// The words of one tokenizer, and the tokenizer itself to count with.
 pub struct Vocabulary {
-    name: &'static str,
-    coder: CoreBPE,
+    name: String,
+    coder: Coder,
     /// With a space before.
     words: Vec<Box<str>>,
     /// Without: one token also at the start of a text.
@@ -23,23 +23,34 @@ impl Vocabulary {
     /// Builds the words of `tokenizer`. Takes a few tenths of a second.
     ///
     /// # Errors
-    /// The tokenizer cannot be built, or holds too few words.
-    pub fn load(tokenizer: Tokenizer) -> Result<Self, LoadError> {
-        let (name, coder, size) = match tokenizer {
-            Tokenizer::O200k => ("o200k_base", tiktoken_rs::o200k_base(), 199_998),
-            Tokenizer::Cl100k => ("cl100k_base", tiktoken_rs::cl100k_base(), 100_256),
+    /// The tokenizer cannot be read or built, or holds too few words.
+    pub fn load(tokenizer: &Tokenizer) -> Result<Self, LoadError> {
+        let (name, size) = match tokenizer {
+            Tokenizer::O200k => ("o200k_base".to_owned(), 199_998),
+            Tokenizer::Cl100k => ("cl100k_base".to_owned(), 100_256),
+            Tokenizer::File(path) => (path.display().to_string(), 0),
         };
-        let broken = |what: String| LoadError::Tokenizer { name, what };
+        let coder = match tokenizer {
+            Tokenizer::O200k => tiktoken_rs::o200k_base().map_err(Into::into),
+            Tokenizer::Cl100k => tiktoken_rs::cl100k_base().map_err(Into::into),
+            Tokenizer::File(path) => return Self::of(name, Coder::read(path), size),
+        };
+        Self::of(name, coder.map(Coder::BuiltIn), size)
+    }
+
+    /// Of the tokenizer `coder`, whose tokens are numbered up to `size`.
+    fn of(name: String, coder: tokenizers::Result<Coder>, size: u32) -> Result<Self, LoadError> {
+        let broken = |what: String| LoadError::Tokenizer {
+            name: name.clone(),
+            what,
+        };
         let coder = coder.map_err(|error| broken(error.to_string()))?;
-        let words: Vec<Box<str>> = (0..size).filter_map(|rank| word(&coder, rank)).collect();
-        let openings: Vec<Box<str>> = words
-            .iter()
-            .map(|word| &word[1..])
-            .filter(|bare| coder.encode_ordinary(bare).len() == 1)
-            .map(Box::from)
-            .collect();
+        let Words { words, openings } = coder.words(coder.candidates(size).into_iter());
         if words.len() < FEWEST || openings.len() < FEWEST {
-            return Err(broken(format!("only {} words of one token", words.len())));
+            return Err(broken(format!(
+                "only {} words of five letters are one token each, and {FEWEST} are needed to make prompts that differ; use one that is built in",
+                words.len().min(openings.len())
+            )));
         }
         Ok(Self {
             name,
@@ -51,14 +62,14 @@ impl Vocabulary {
 
     /// The tokenizer's name, as results state it.
     #[must_use]
-    pub fn name(&self) -> &'static str {
-        self.name
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
     /// Tokens of `text`.
     #[must_use]
     pub fn count(&self, text: &str) -> u32 {
-        u32::try_from(self.coder.encode_ordinary(text).len()).unwrap_or(u32::MAX)
+        u32::try_from(self.coder.count(text)).unwrap_or(u32::MAX)
     }
 
     pub(super) fn words(&self) -> usize {
@@ -76,17 +87,4 @@ impl Vocabulary {
     pub(super) fn opening(&self, at: usize) -> &str {
         &self.openings[at]
     }
-}
-
-/// The token `rank`, where it is a space and five small letters and encodes to itself.
-fn word(coder: &CoreBPE, rank: Rank) -> Option<Box<str>> {
-    let bytes = coder.decode_bytes(&[rank]).ok()?;
-    let (space, letters) = bytes.split_first()?;
-    let fits =
-        *space == b' ' && letters.len() == LETTERS && letters.iter().all(u8::is_ascii_lowercase);
-    if !fits {
-        return None;
-    }
-    let text = String::from_utf8(bytes).ok()?;
-    (coder.encode_ordinary(&text) == [rank]).then(|| text.into_boxed_str())
 }
