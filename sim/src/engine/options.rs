@@ -46,6 +46,10 @@ pub struct EngineOptions {
     /// Sends the role chunk with the response head. Otherwise just before the first token, as vLLM does.
     #[arg(long)]
     pub role_early: bool,
+    /// Begins the content with the words of the system prompt (letters, digits, `-` and `_` of at most 64
+    /// words), one token each, so that an answer that reaches another tenant shows whose it was.
+    #[arg(long)]
+    pub echo_system: bool,
     /// Share of the prompt tokens that are reported as cached, 0 to 1; rounded down to blocks of 16.
     #[arg(long, default_value_t = Self::default().cached_share, value_parser = share)]
     pub cached_share: f64,
@@ -82,6 +86,7 @@ impl Default for EngineOptions {
             tool_calls: 0,
             finish_apart: false,
             role_early: false,
+            echo_system: false,
             cached_share: 0.0,
             keep_alive_ms: 0,
             seed: 0,

@@ -21,6 +21,8 @@ pub(super) struct Plan {
     pub(super) finish_reason: &'static str,
     pub(super) seed: u64,
     tokens: u64,
+    /// Words that the content begins with.
+    echo: Vec<String>,
     /// Blocks of the prompt, for the modelled engine.
     blocks: Option<Blocks>,
 }
@@ -68,6 +70,10 @@ impl Plan {
             finish_reason,
             seed: options.seed ^ asked.prompt_hash,
             tokens,
+            echo: match options.echo_system {
+                true => asked.system_words,
+                false => Vec::new(),
+            },
             blocks: asked.blocks,
             options,
         }
@@ -76,7 +82,7 @@ impl Plan {
     /// The text of one choice.
     pub(super) fn text(&self, choice: u16) -> Text {
         let seed = self.seed.wrapping_add(u64::from(choice) << 32);
-        Text::new(&self.options, self.tokens, seed)
+        Text::new(&self.options, self.tokens, seed).beginning_with(&self.echo)
     }
 
     /// The work of the modelled engine; `None` where the script gives the times.

@@ -10,6 +10,10 @@ use crate::prompt::{Blocks, visit_texts};
 
 /// Longest completion that can be asked for, tokens.
 const MAX_TOKENS: u64 = 1_000_000;
+/// Most words of system prompts that are kept.
+const MAX_SYSTEM_WORDS: usize = 64;
+/// Most letters of such a word.
+const MAX_WORD: usize = 64;
 /// Most choices of one request.
 const MAX_CHOICES: u16 = 16;
 
@@ -43,6 +47,8 @@ pub(super) struct Generation {
     pub(super) choices: u16,
     /// Whitespace-separated words of the prompt.
     pub(super) prompt_words: u64,
+    /// The first words of the system prompts.
+    pub(super) system_words: Vec<String>,
     /// Blocks of the prompt, where they were asked for.
     pub(super) blocks: Option<Blocks>,
     /// Names the prompt and the request's seed.
@@ -111,11 +117,33 @@ impl Generation {
             max_tokens,
             choices,
             prompt_words,
+            system_words: system_words(&prompt),
             blocks,
             prompt_hash: hasher.finish(),
             wishes: form.sim.unwrap_or_default(),
         })
     }
+}
+
+/// The first words of the system prompts among `messages`, without what JSON would escape.
+fn system_words(messages: &Value) -> Vec<String> {
+    let messages = messages.as_array().map_or(&[][..], Vec::as_slice);
+    let mut words = Vec::new();
+    for message in messages {
+        if matches!(message["role"].as_str(), Some("system" | "developer")) {
+            visit_texts(message, &mut |text| {
+                let left = MAX_SYSTEM_WORDS - words.len();
+                words.extend(text.split_whitespace().map(plain).take(left));
+            });
+        }
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+fn plain(word: &str) -> String {
+    let stays = |letter: &char| letter.is_alphanumeric() || matches!(letter, '-' | '_');
+    word.chars().filter(stays).take(MAX_WORD).collect()
 }
 
 #[cfg(test)]

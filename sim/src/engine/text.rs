@@ -27,6 +27,8 @@ pub(super) struct Text {
     /// Tokens of each section that are still to come, the current section last.
     sections: Vec<(Field, u16, u64)>,
     opened: bool,
+    /// Words that the content begins with, the next one last.
+    echo: Vec<String>,
 }
 
 impl Text {
@@ -51,6 +53,27 @@ impl Text {
             per_chunk: options.tokens_per_chunk.max(1),
             sections,
             opened: false,
+            echo: Vec::new(),
+        }
+    }
+
+    /// The same text, but its content begins with these words.
+    pub(super) fn beginning_with(mut self, words: &[String]) -> Self {
+        self.echo = words.iter().rev().cloned().collect();
+        self
+    }
+
+    fn push_token(&mut self, field: Field, text: &mut String) {
+        let echoed = match field {
+            Field::Content => self.echo.pop(),
+            Field::Reasoning | Field::ToolArguments => None,
+        };
+        match echoed {
+            Some(word) => {
+                text.push(' ');
+                text.push_str(&word);
+            }
+            None => text.push_str(word(&mut self.random)),
         }
     }
 }
@@ -70,7 +93,7 @@ impl Iterator for Text {
             text.push_str("{\"text\":\"");
         }
         for _ in 0..take {
-            text.push_str(word(&mut self.random));
+            self.push_token(field, &mut text);
         }
         self.opened = true;
         if closes {
