@@ -4,12 +4,14 @@
 //! finish, spent by waiting or by busy CPU on a limited number of workers (so that it saturates at a known
 //! rate, as a Python gateway does); the ways in which real gateways change a stream (re-serialising,
 //! dropping, merging, making the final chunk themselves); headers lost on the way; retries, abandoned
-//! attempts, a cache, refusals; the response head held until the first event; a claim about its own
+//! attempts, refusals; a cache of equal requests and one of similar requests ([`SemanticOptions`]); virtual
+//! keys with limits, budgets and guardrails ([`KeyOptions`]); the response head held until the first event; a claim about its own
 //! overhead that leaves out what happens after the upstream request, as LiteLLM's does. Pages of its own:
 //! `/metrics`, `/health`.
 //!
 //! Does not model: several upstreams (see [`crate::router`]), TLS, HTTP/2, request bodies forwarded before they are complete,
-//! changes to the request body. Non-streamed answers and errors are held whole. Trailers and informational
+//! changes to the request body (but for tools that a key may not use), embeddings (similarity is one of
+//! words), a content filter that understands (guardrails look for words). Non-streamed answers and errors are held whole, and so are streams that an output guardrail must see. Trailers and informational
 //! responses of the upstream end here. A waiting delay is measured from the read of each event, so delays
 //! of a stream overlap; where workers are limited they queue.
 
@@ -34,15 +36,24 @@ mod counters;
 mod exchange;
 mod fields;
 mod flow;
+mod gate;
+mod keys;
 mod options;
+mod recall;
+mod reply;
 mod rewrite;
+mod semantic;
 mod station;
 #[cfg(test)]
 mod tests;
 
 use cache::Cache;
 use counters::{Counters, Refusal};
+use keys::Keys;
+pub use keys::{Dialect, KeyOptions};
 pub use options::GatewayOptions;
+use semantic::SemanticCache;
+pub use semantic::SemanticOptions;
 use station::Station;
 
 struct Gateway {
@@ -51,6 +62,8 @@ struct Gateway {
     fleet: Fleet,
     station: Station,
     cache: Cache,
+    semantic: SemanticCache,
+    keys: Keys,
     counters: Counters,
     refusal: Refusal,
     random: Mutex<StdRng>,
@@ -61,7 +74,7 @@ struct Gateway {
 /// stopped.
 ///
 /// # Errors
-/// When its worker threads cannot be started; a failed connection concerns only itself.
+/// When its worker threads cannot be started or its key file cannot be used; a failed connection concerns only itself.
 pub async fn serve(
     listener: TcpListener,
     options: GatewayOptions,
@@ -85,6 +98,8 @@ pub(crate) async fn serve_before(
         fleet,
         station: Station::new(options.cpu_delay, options.workers)?,
         cache: Cache::default(),
+        semantic: SemanticCache::default(),
+        keys: Keys::new(options.key_options.clone())?,
         counters: Counters::default(),
         refusal: Refusal::default(),
         random: Mutex::new(StdRng::seed_from_u64(options.seed)),
@@ -115,7 +130,9 @@ impl Gateway {
     /// The text of a page of the gateway's own.
     fn own_page(&self, head: &RequestHead) -> Option<String> {
         match (head.method.as_str(), head.path()) {
-            ("GET", "/metrics") => Some(self.counters.render() + &self.fleet.render()),
+            ("GET", "/metrics") => {
+                Some(self.counters.render() + &self.fleet.render() + &self.keys.render())
+            }
             ("GET", "/health") => Some(String::new()),
             _ => None,
         }

@@ -43,7 +43,8 @@ pub enum Outcome {
     Complete,
     /// The request was answered with an error of the client's making.
     Rejected,
-    /// A gateway answered 429 without asking its upstream.
+    /// A gateway answered with an error of its own, as 429, without asking its upstream; or a managed service
+    /// did without asking its engine.
     Refused,
     /// A gateway answered from its cache.
     CacheHit,

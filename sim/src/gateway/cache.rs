@@ -40,12 +40,12 @@ impl Cache {
         held.answers.get(&key).cloned()
     }
 
-    pub(super) fn put(&self, key: u64, answer: Answer) {
+    pub(super) fn put(&self, key: u64, answer: Arc<Answer>) {
         if answer.body.len() > MAX_ANSWER {
             return;
         }
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if held.answers.insert(key, Arc::new(answer)).is_some() {
+        if held.answers.insert(key, answer).is_some() {
             return;
         }
         held.order.push_back(key);
@@ -59,14 +59,14 @@ impl Cache {
 
 #[cfg(test)]
 mod tests {
-    use super::{Answer, Cache, MAX_ANSWER, MAX_ANSWERS};
+    use super::{Answer, Arc, Cache, MAX_ANSWER, MAX_ANSWERS};
 
-    fn answer(length: usize) -> Answer {
-        Answer {
+    fn answer(length: usize) -> Arc<Answer> {
+        Arc::new(Answer {
             streamed: false,
             content_type: String::new(),
             body: vec![0; length],
-        }
+        })
     }
 
     #[test]

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) struct Counters {
     pub(super) requests: AtomicU64,
     pub(super) cache_hits: AtomicU64,
+    pub(super) semantic_hits: AtomicU64,
+    pub(super) semantic_misses: AtomicU64,
     pub(super) refused: AtomicU64,
     pub(super) retries: AtomicU64,
     pub(super) upstream_failures: AtomicU64,
@@ -34,7 +36,21 @@ impl Counters {
                 &self.cache_hits,
                 "Requests answered from the cache.",
             ),
-            ("refused", &self.refused, "Requests refused with 429."),
+            (
+                "semantic_hits",
+                &self.semantic_hits,
+                "Requests answered from the semantic cache.",
+            ),
+            (
+                "semantic_misses",
+                &self.semantic_misses,
+                "Requests that the semantic cache had no answer for.",
+            ),
+            (
+                "refused",
+                &self.refused,
+                "Requests refused without asking the upstream.",
+            ),
             ("retries", &self.retries, "Second attempts."),
             (
                 "upstream_failures",

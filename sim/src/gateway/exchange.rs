@@ -5,16 +5,13 @@ use std::sync::atomic::Ordering;
 
 use super::Gateway;
 use super::attempt::Upstream;
-use super::cache::{Answer, Cache};
+use super::cache::Answer;
 use super::fields::{close_head, inbound, outbound};
 use super::flow::Flow;
-use crate::clock::Alarm;
-use crate::delta::Delta;
-use crate::http::{
-    Conn, Framing, Headers, HttpError, Outlet, RequestHead, error_body, simple_response,
-};
-use crate::reading::Reader;
-use crate::sse::Splitter;
+use super::keys::Key;
+use super::recall::{Keep, Recalled};
+use crate::clock::{Alarm, now};
+use crate::http::{Conn, Framing, Headers, HttpError, RequestHead, simple_response};
 use crate::truth::{ExchangeTruth, Mark, Outcome, Recorder, Role};
 
 /// Whether the connection can serve another request.
@@ -67,6 +64,7 @@ async fn request(
         conn,
         alarm,
         truth: &mut recorder.truth,
+        key: None,
         keep_alive,
         minor: head.minor,
         body_read_at,
@@ -98,14 +96,17 @@ fn begin(
     truth
 }
 
-struct Turn<'t> {
-    gateway: &'t Gateway,
-    conn: &'t mut Conn,
-    alarm: &'t mut Alarm,
-    truth: &'t mut ExchangeTruth,
-    keep_alive: bool,
+/// One exchange in progress.
+pub(super) struct Turn<'t> {
+    pub(super) gateway: &'t Gateway,
+    pub(super) conn: &'t mut Conn,
+    pub(super) alarm: &'t mut Alarm,
+    pub(super) truth: &'t mut ExchangeTruth,
+    /// Whose request it is, where keys are on.
+    pub(super) key: Option<&'t Key>,
+    pub(super) keep_alive: bool,
     minor: u8,
-    body_read_at: u64,
+    pub(super) body_read_at: u64,
 }
 
 impl Turn<'_> {
@@ -121,16 +122,40 @@ impl Turn<'_> {
             self.error(429, message, &extra).await?;
             return Ok(Outcome::Refused);
         }
-        gateway
-            .station
-            .spend(self.alarm, self.body_read_at, options.request_delay_us)
-            .await?;
-        let key = options.cache.then(|| Cache::key(&head.target, body));
-        if let Some(answer) = key.and_then(|key| gateway.cache.get(key)) {
-            gateway.counters.cache_hits.fetch_add(1, Ordering::Relaxed);
-            self.replay(&answer).await?;
-            return Ok(Outcome::CacheHit);
-        }
+        self.key = match gateway.keys.of(head) {
+            Ok(key) => key,
+            Err(why) => return self.refuse(&why).await,
+        };
+        let Some(key) = self.key.filter(|_| head.method == "POST") else {
+            return self.forward(head, body).await;
+        };
+        let body = match self.screen(key, body).await? {
+            Ok(body) => body,
+            Err(why) => return self.refuse(&why).await,
+        };
+        let ended = self.forward(head, &body).await;
+        self.settle(key, &body, &ended);
+        ended
+    }
+
+    /// Answers a request that was let in, from memory or from the upstream.
+    async fn forward(&mut self, head: &RequestHead, body: &[u8]) -> io::Result<Outcome> {
+        let gateway = self.gateway;
+        let options = &gateway.options;
+        let from = match self.key {
+            // The rules of the key took their time first.
+            Some(_) => now(),
+            None => self.body_read_at,
+        };
+        let delay = options.request_delay_us;
+        gateway.station.spend(self.alarm, from, delay).await?;
+        let keep = match self.recall(head, body).await? {
+            Recalled::Hit(answer, alike) => {
+                self.replay(&answer, alike).await?;
+                return Ok(Outcome::CacheHit);
+            }
+            Recalled::Miss(keep) => keep,
+        };
         let Some(berth) = gateway.fleet.choose(body) else {
             let message = "no replica is ready: the router stand-in has none";
             self.error(503, message, &Headers::default()).await?;
@@ -143,7 +168,7 @@ impl Turn<'_> {
             () = self.conn.gone() => return Ok(self.client_gone()),
         };
         match upstream {
-            Ok(upstream) => self.answer(upstream, &head.method, key).await,
+            Ok(upstream) => self.answer(upstream, &head.method, keep).await,
             Err(error) => self.failed(&error).await,
         }
     }
@@ -152,7 +177,7 @@ impl Turn<'_> {
         &mut self,
         upstream: Upstream,
         method: &str,
-        key: Option<u64>,
+        keep: Keep,
     ) -> io::Result<Outcome> {
         let framing = match upstream.head.framing(method) {
             Ok(framing) => framing,
@@ -163,9 +188,13 @@ impl Turn<'_> {
         let claim = format!("{overhead_ms:.3}").into_bytes();
         fields.0.push(("x-sim-overhead-ms".to_owned(), claim));
         if upstream.head.status < 300 && upstream.head.is_event_stream() {
-            self.stream(upstream, framing, fields, key).await
+            match self.guards_output() {
+                // What a guardrail must see whole cannot be passed on as it comes.
+                true => self.whole(upstream, framing, fields, keep).await,
+                false => self.stream(upstream, framing, fields, keep).await,
+            }
         } else {
-            self.whole(upstream, framing, fields, key).await
+            self.whole(upstream, framing, fields, keep).await
         }
     }
 
@@ -183,7 +212,7 @@ impl Turn<'_> {
         upstream: Upstream,
         framing: Framing,
         mut fields: Headers,
-        key: Option<u64>,
+        keep: Keep,
     ) -> io::Result<Outcome> {
         self.truth.streamed = true;
         let content_type = content_type(&upstream.head.headers);
@@ -196,18 +225,18 @@ impl Turn<'_> {
         if flowed.outcome == Outcome::UpstreamFailed {
             self.count_failure();
         }
-        if let (Some(key), Some(body)) = (key, flowed.kept) {
+        if let Some(body) = flowed.kept {
             let answer = Answer {
                 streamed: true,
                 content_type,
                 body,
             };
-            self.gateway.cache.put(key, answer);
+            self.keep(keep, answer);
         }
         Ok(flowed.outcome)
     }
 
-    fn stream_framing(&mut self) -> Framing {
+    pub(super) fn stream_framing(&self) -> Framing {
         match self.minor {
             0 => Framing::UntilClose,
             _ => Framing::Chunked,
@@ -219,7 +248,7 @@ impl Turn<'_> {
         mut upstream: Upstream,
         framing: Framing,
         mut fields: Headers,
-        key: Option<u64>,
+        keep: Keep,
     ) -> io::Result<Outcome> {
         let read = tokio::select! {
             biased;
@@ -237,98 +266,36 @@ impl Turn<'_> {
         let gateway = self.gateway;
         let delay = gateway.options.first_token_delay_us;
         gateway.station.spend(self.alarm, read_at, delay).await?;
-        close_head(
-            &mut fields,
-            Framing::Length(body.len() as u64),
-            self.keep_alive,
-        );
-        self.send_whole((head.status, &fields), &body, Some(read_at))
+        let answer = Answer {
+            streamed: head.status < 300 && head.is_event_stream(),
+            content_type: content_type(&head.headers),
+            body,
+        };
+        let guarded = self
+            .guard_output(answer.streamed, &answer.body, now())
             .await?;
-        if let (Some(key), 200) = (key, head.status) {
-            let answer = Answer {
-                streamed: false,
-                content_type: content_type(&head.headers),
-                body,
-            };
-            gateway.cache.put(key, answer);
+        if let Err(why) = guarded {
+            self.note_usage(&answer);
+            self.tell(&why).await?;
+            return Ok(Outcome::Rejected);
+        }
+        match answer.streamed {
+            true => self.send_stream(fields, &answer, Some(read_at)).await?,
+            false => {
+                let length = Framing::Length(answer.body.len() as u64);
+                close_head(&mut fields, length, self.keep_alive);
+                let sent = self.send_whole((head.status, &fields), &answer.body, Some(read_at));
+                sent.await?;
+            }
+        }
+        if head.status == 200 {
+            self.keep(keep, answer);
         }
         Ok(match head.status {
             400..500 => Outcome::Rejected,
             500.. => Outcome::UpstreamFailed,
             _ => Outcome::Complete,
         })
-    }
-
-    /// Head and body in one write.
-    async fn send_whole(
-        &mut self,
-        (status, fields): (u16, &Headers),
-        body: &[u8],
-        read_at: Option<u64>,
-    ) -> io::Result<()> {
-        let mut outlet = Outlet::new(Framing::Length(body.len() as u64));
-        outlet.head(status, fields);
-        outlet.piece(&[body]);
-        outlet.carry_mark(Mark::ResponseHead, None);
-        outlet.carry_mark(Mark::End, read_at);
-        self.truth.status = Some(status);
-        if let Some(delta) = Delta::parse(body) {
-            self.note_whole(delta, read_at, &mut outlet);
-        }
-        outlet.flush(self.conn, self.truth).await?;
-        Ok(())
-    }
-
-    fn note_whole(&mut self, delta: Delta, read_at: Option<u64>, outlet: &mut Outlet) {
-        let tokens = Reader::default().tokens(&delta, read_at);
-        outlet.carry(tokens, &[], read_at, self.truth);
-        let count = delta.pieces.len() as u64;
-        self.truth.text_events_read = if read_at.is_some() { count } else { 0 };
-        self.truth.text_events_written = count;
-        self.truth.response_id = delta.id;
-        self.truth.prompt_tokens = delta.usage.map(|usage| usage.prompt);
-        self.truth.completion_tokens = delta.usage.map(|usage| usage.completion);
-        self.truth.cached_tokens = delta.usage.and_then(|usage| usage.cached);
-    }
-
-    async fn replay(&mut self, answer: &Answer) -> io::Result<()> {
-        let mut fields = Headers(vec![
-            (
-                "content-type".to_owned(),
-                answer.content_type.clone().into_bytes(),
-            ),
-            ("x-cache-hit".to_owned(), b"true".to_vec()),
-        ]);
-        if !answer.streamed {
-            close_head(
-                &mut fields,
-                Framing::Length(answer.body.len() as u64),
-                self.keep_alive,
-            );
-            return self.send_whole((200, &fields), &answer.body, None).await;
-        }
-        self.truth.streamed = true;
-        self.truth.status = Some(200);
-        let framing = self.stream_framing();
-        close_head(&mut fields, framing, self.keep_alive);
-        let mut outlet = Outlet::new(framing);
-        outlet.head(200, &fields);
-        outlet.carry_mark(Mark::ResponseHead, None);
-        outlet.flush(self.conn, self.truth).await?;
-        let mut splitter = Splitter::default();
-        splitter.bytes.extend_from_slice(&answer.body);
-        let mut reader = Reader::default();
-        while let Some(event) = splitter.next_event() {
-            let reading = reader.read(&event, None);
-            outlet.piece(&[&event]);
-            outlet.carry(reading.tokens, &reading.marks, None, self.truth);
-            outlet.flush(self.conn, self.truth).await?;
-        }
-        reader.seen.note(self.truth);
-        outlet.end(b"");
-        outlet.carry_mark(Mark::End, None);
-        outlet.flush(self.conn, self.truth).await?;
-        Ok(())
     }
 
     async fn failed(&mut self, error: &HttpError) -> io::Result<Outcome> {
@@ -346,24 +313,6 @@ impl Turn<'_> {
     fn client_gone(&mut self) -> Outcome {
         self.keep_alive = false;
         Outcome::ClientGone
-    }
-
-    async fn error(&mut self, status: u16, message: &str, extra: &Headers) -> io::Result<()> {
-        let body = error_body(status, message);
-        let response = simple_response(
-            status,
-            "application/json",
-            extra,
-            body.as_bytes(),
-            self.keep_alive,
-        );
-        let written = self.conn.write(&response).await?;
-        self.truth.status = Some(status);
-        for mark in [Mark::ResponseHead, Mark::End] {
-            self.truth
-                .set_written(mark, None, written.begin, written.end);
-        }
-        Ok(())
     }
 }
 

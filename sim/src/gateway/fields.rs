@@ -1,6 +1,7 @@
 //! Which header fields go on, and under which name.
 
 use super::GatewayOptions;
+use super::keys::is_credential;
 use crate::http::{Framing, Headers, RequestHead};
 
 /// Fields of one connection only, and those that the gateway sets itself.
@@ -33,6 +34,8 @@ pub(super) fn outbound(
         head.method, head.target
     )
     .into_bytes();
+    // A virtual key ends at the gateway, which has a credential of its own.
+    let has_keys = options.key_options.keys.is_some();
     for (name, value) in &head.headers.0 {
         let goes = if options.strip_headers {
             name.eq_ignore_ascii_case("content-type")
@@ -43,12 +46,15 @@ pub(super) fn outbound(
         } else {
             true
         };
-        if goes && !is_own(name) {
+        let is_key = has_keys && is_credential(name);
+        if goes && !is_own(name) && !is_key {
             push(&mut bytes, name, value);
         }
     }
-    if options.strip_headers {
+    if options.strip_headers || has_keys {
         push(&mut bytes, "authorization", b"Bearer sim");
+    }
+    if options.strip_headers {
         push(&mut bytes, "user-agent", b"sim-gateway");
     }
     push(

@@ -67,7 +67,7 @@ impl<'f> Flow<'f> {
             outlet: Outlet::new(client_framing),
             head: Some(head),
             ended: None,
-            kept: gateway.options.cache.then(Vec::new),
+            kept: gateway.options.keeps_answers().then(Vec::new),
         }
     }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{KeyOptions, SemanticOptions};
+
 /// A gateway's modes; they combine. Delays are wishes: the truth log has what happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, clap::Args)]
 #[serde(deny_unknown_fields, default)]
@@ -73,6 +75,12 @@ pub struct GatewayOptions {
     /// Seed of what is random (which attempts are abandoned).
     #[arg(long, default_value_t = Self::default().seed)]
     pub seed: u64,
+    /// The semantic cache.
+    #[command(flatten)]
+    pub semantic: SemanticOptions,
+    /// Virtual keys.
+    #[command(flatten)]
+    pub key_options: KeyOptions,
 }
 
 impl Default for GatewayOptions {
@@ -100,11 +108,21 @@ impl Default for GatewayOptions {
             hold_head: false,
             pool: 1024,
             seed: 0,
+            semantic: SemanticOptions::default(),
+            key_options: KeyOptions::default(),
         }
     }
 }
 
-fn share(text: &str) -> Result<f64, String> {
+impl GatewayOptions {
+    /// Whether answers are kept for later requests.
+    pub(super) fn keeps_answers(&self) -> bool {
+        self.cache || self.semantic.semantic_cache
+    }
+}
+
+/// A share of one.
+pub(super) fn share(text: &str) -> Result<f64, String> {
     text.parse()
         .ok()
         .filter(|share| (0.0..=1.0).contains(share))

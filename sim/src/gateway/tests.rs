@@ -6,7 +6,9 @@ use crate::rig::*;
 use crate::truth::{ExchangeTruth, Mark, Outcome};
 
 mod failures;
+mod keys;
 mod modes;
+mod semantic;
 
 /// A gateway before an engine.
 struct Chain {
