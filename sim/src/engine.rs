@@ -24,12 +24,14 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::accept::accept;
 use crate::clock::{Alarm, unix_seconds};
 use crate::http::Conn;
+use crate::managed::Service;
 use crate::truth::Log;
 
 mod answer;
 mod calls;
 mod exchange;
 mod fault;
+mod managed;
 mod model;
 mod options;
 mod pace;
@@ -59,6 +61,8 @@ struct Engine {
     log: Log,
     /// Gives the times, where the script does not.
     model: Option<Model>,
+    /// Decides who is let in and when, where the engine is a managed service's.
+    service: Option<Service>,
     calls: Mutex<Calls>,
     connections: AtomicU64,
     generations: AtomicU64,
@@ -77,11 +81,33 @@ pub async fn serve(
     log: Log,
     stop: impl Future<Output = ()>,
 ) -> io::Result<()> {
+    serve_as(listener, options, None, log, stop).await
+}
+
+/// Serves the engine of a managed service.
+pub(crate) async fn serve_managed(
+    listener: TcpListener,
+    options: EngineOptions,
+    service: Service,
+    log: Log,
+    stop: impl Future<Output = ()>,
+) -> io::Result<()> {
+    serve_as(listener, options, Some(service), log, stop).await
+}
+
+async fn serve_as(
+    listener: TcpListener,
+    options: EngineOptions,
+    service: Option<Service>,
+    log: Log,
+    stop: impl Future<Output = ()>,
+) -> io::Result<()> {
     let engine = Arc::new(Engine {
         model: options
             .model_options
             .modelled
             .then(|| Model::new(&options.model_options)),
+        service,
         options,
         log,
         calls: Mutex::new(Calls::default()),
@@ -156,7 +182,9 @@ impl Engine {
 
     fn metrics(&self) -> String {
         let model = self.model.as_ref();
-        model.map_or_else(String::new, |model| model.metrics(&self.options.model))
+        let service = self.service.as_ref().map(Service::metrics);
+        let model = model.map(|model| model.metrics(&self.options.model));
+        model.or(service).unwrap_or_default()
     }
 
     fn random_id(&self) -> String {

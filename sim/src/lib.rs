@@ -1,4 +1,4 @@
-//! Stand-ins: engine, gateway and relay, each with a log of its own truth.
+//! Stand-ins: engine, managed service, gateway, router and relay, each with a log of its own truth.
 //!
 //! They exist to prove an instrument: each knows what it did and when, from stamps taken right around
 //! its own system calls, and writes it to a [`truth`] log. Bytes and truth are made by code of this crate
@@ -15,6 +15,7 @@ pub mod engine;
 mod exposition;
 pub mod gateway;
 mod http;
+pub mod managed;
 mod prompt;
 mod reading;
 pub mod relay;

@@ -19,6 +19,8 @@ pub(crate) struct Args {
 enum What {
     /// An OpenAI-compatible engine with vLLM's stream shape and a scripted or modelled timing.
     Engine(StandIn<sim::engine::EngineOptions>),
+    /// A managed service: quotas, a heavy-tailed first token, a prompt cache, copies that come and go.
+    Managed(StandIn<sim::managed::ManagedOptions>),
     /// A gateway that adds known delays and rewrites streams as real ones do.
     Gateway(StandIn<sim::gateway::GatewayOptions>),
     /// A router before several engines, with replicas that come and go.
@@ -49,6 +51,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Done> {
     match args.what {
         What::Engine(it) => serve(&it, Role::Engine, |l, o, log, stop| {
             sim::engine::serve(l, o, log, stop)
+        }),
+        What::Managed(it) => serve(&it, Role::Engine, |l, o, log, stop| {
+            sim::managed::serve(l, o, log, stop)
         }),
         What::Gateway(it) => serve(&it, Role::Gateway, |l, o, log, stop| {
             sim::gateway::serve(l, o, log, stop)

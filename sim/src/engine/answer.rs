@@ -76,7 +76,18 @@ pub(super) async fn error(
     if matches!(status, 429 | 503) {
         extra.0.push(("retry-after".to_owned(), b"1".to_vec()));
     }
-    head(reply, status, body.len() as u64, &extra, false);
+    send_error(reply, status, &body, &extra, outcome).await
+}
+
+/// Sends an error with this JSON body and ends the exchange with `outcome`.
+pub(super) async fn send_error(
+    reply: &mut Reply<'_>,
+    status: u16,
+    body: &str,
+    extra: &Headers,
+    outcome: Outcome,
+) -> Ending {
+    head(reply, status, body.len() as u64, extra, false);
     reply.outlet.piece(&[body.as_bytes()]);
     reply.outlet.carry_mark(Mark::End, None);
     reply.flush().await?;

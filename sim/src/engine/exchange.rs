@@ -3,7 +3,7 @@
 use super::plan::Plan;
 use super::reply::{Ending, Next, Reply, Stop};
 use super::request::{Dialect, Generation};
-use super::{Engine, Faults, answer, play};
+use super::{Engine, Faults, answer, managed, play};
 use crate::clock::{Alarm, now};
 use crate::http::{
     Conn, Framing, Headers, HttpError, Outlet, RequestHead, error_body, simple_response,
@@ -109,6 +109,12 @@ async fn generate(engine: &Engine, reply: &mut Reply<'_>, planned: Planned, star
         let message = "injected by the stand-in";
         return answer::error(reply, status, message, Outcome::Fault).await;
     }
+    // Held until the answer has ended.
+    let (start, _call) = match managed::enter(engine, reply, &mut plan, start).await {
+        Ok(entered) => entered,
+        Err(ending) => return ending,
+    };
+    let truth = &mut reply.recorder.truth;
     let pace = match engine.pace(&mut plan, start) {
         Ok(pace) => pace,
         Err(message) => return answer::error(reply, 400, message, Outcome::Rejected).await,
@@ -147,7 +153,7 @@ async fn other_path(
             let body = engine.models();
             plain(200, "application/json", body.as_bytes(), keep_alive)
         }
-        ("GET" | "HEAD", "/metrics") if engine.model.is_some() => {
+        ("GET" | "HEAD", "/metrics") if engine.model.is_some() || engine.service.is_some() => {
             let body = engine.metrics();
             plain(
                 200,
@@ -182,6 +188,11 @@ fn plain(status: u16, content_type: &str, body: &[u8], keep_alive: bool) -> Vec<
 }
 
 impl Engine {
+    /// Whether prompts are looked at block by block.
+    fn names_blocks(&self) -> bool {
+        self.model.is_some() || self.service.is_some()
+    }
+
     /// The truth of an exchange whose request has been read.
     fn begin(
         &self,
@@ -217,7 +228,7 @@ impl Engine {
         faults: Option<Faults>,
         head: &RequestHead,
     ) -> Planned {
-        let asked = Generation::parse(dialect, body, self.model.is_some())?;
+        let asked = Generation::parse(dialect, body, self.names_blocks())?;
         let streamed = asked.stream;
         let of_body = asked.wishes.fault.clone();
         let faults = match head.headers.get("x-sim-fault") {

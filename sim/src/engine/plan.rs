@@ -85,6 +85,12 @@ impl Plan {
         Text::new(&self.options, self.tokens, seed).beginning_with(&self.echo)
     }
 
+    /// The hashes of the blocks of the prompt, where they were asked for.
+    pub(super) fn hashes(&self) -> Vec<u64> {
+        let blocks = self.blocks.clone();
+        blocks.map_or_else(Vec::new, Blocks::into_hashes)
+    }
+
     /// The work of the modelled engine; `None` where the script gives the times.
     pub(super) fn job(&mut self) -> Option<Job> {
         let mut blocks = self.blocks.take()?;

@@ -11,7 +11,7 @@ use super::flow::Flow;
 use super::keys::Key;
 use super::recall::{Keep, Recalled};
 use crate::clock::{Alarm, now};
-use crate::http::{Conn, Framing, Headers, HttpError, RequestHead, simple_response};
+use crate::http::{Conn, Framing, Headers, HttpError, RequestHead, ResponseHead, simple_response};
 use crate::truth::{ExchangeTruth, Mark, Outcome, Recorder, Role};
 
 /// Whether the connection can serve another request.
@@ -247,7 +247,7 @@ impl Turn<'_> {
         &mut self,
         mut upstream: Upstream,
         framing: Framing,
-        mut fields: Headers,
+        fields: Headers,
         keep: Keep,
     ) -> io::Result<Outcome> {
         let read = tokio::select! {
@@ -263,6 +263,18 @@ impl Turn<'_> {
         if head.keeps_alive() && framing != Framing::UntilClose {
             pool.put(conn);
         }
+        self.finish_whole(&head, fields, (body, read_at), keep)
+            .await
+    }
+
+    /// Sends on an answer that was read whole.
+    async fn finish_whole(
+        &mut self,
+        head: &ResponseHead,
+        mut fields: Headers,
+        (body, read_at): (Vec<u8>, u64),
+        keep: Keep,
+    ) -> io::Result<Outcome> {
         let gateway = self.gateway;
         let delay = gateway.options.first_token_delay_us;
         gateway.station.spend(self.alarm, read_at, delay).await?;
@@ -288,7 +300,8 @@ impl Turn<'_> {
                 sent.await?;
             }
         }
-        if head.status == 200 {
+        let is_whole = !answer.streamed || self.truth.mark(Mark::Done).is_some();
+        if head.status == 200 && is_whole {
             self.keep(keep, answer);
         }
         Ok(match head.status {

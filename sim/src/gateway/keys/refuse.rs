@@ -74,8 +74,10 @@ impl Why {
             Self::Model(_) => (403, "key_model_access_denied"),
             // Assumed: as its other guardrails that refuse before the call.
             Self::Tool(_) => (400, "tool_permission_denied"),
+            // The type is assumed.
             Self::Requests { .. } | Self::Tokens { .. } => (429, "throttling_error"),
             Self::Budget { .. } => (422, "budget_exceeded"),
+            // As for Bedrock's guardrails; the type is assumed.
             Self::Guardrail(_) => (400, "guardrail_violation"),
         }
     }
