@@ -230,3 +230,14 @@ async fn more_calls_than_one_copy_takes_start_another() {
     assert_eq!(statuses, [200, 200, 429], "two copies are the most");
     service.stop().await;
 }
+
+#[test]
+fn the_command_line_has_the_same_defaults() {
+    use clap::{Args, FromArgMatches};
+    let line = ManagedOptions::augment_args(clap::Command::new("x"));
+    let parse = |words: &[&str]| line.clone().try_get_matches_from(words);
+    let parsed = ManagedOptions::from_arg_matches(&parse(&["x"]).unwrap()).unwrap();
+    assert_eq!(parsed, ManagedOptions::default());
+    assert!(parse(&["x", "--tail-share", "1.5"]).is_err());
+    assert!(parse(&["x", "--max-copies", "0"]).is_err());
+}

@@ -147,3 +147,15 @@ async fn an_engine_tells_its_system_prompt_only_when_told_to() {
     assert!(ran.answers[0].content().starts_with(" the canary-1 ok "));
     assert!(ran.answers[1].body().contains("\" the code canary-1 ok "));
 }
+
+#[test]
+fn the_command_line_has_the_same_defaults_and_no_leak_without_a_cache() {
+    use clap::{Args, FromArgMatches};
+    let line = GatewayOptions::augment_args(clap::Command::new("x"));
+    let parse = |words: &[&str]| line.clone().try_get_matches_from(words);
+    let parsed = GatewayOptions::from_arg_matches(&parse(&["x"]).unwrap()).unwrap();
+    assert_eq!(parsed, GatewayOptions::default());
+    assert!(parse(&["x", "--leak-across-tenants"]).is_err());
+    assert!(parse(&["x", "--leak-across-tenants", "--semantic-cache"]).is_ok());
+    assert!(parse(&["x", "--semantic-threshold", "2"]).is_err());
+}
