@@ -1,8 +1,8 @@
 //! A stand-in for an inference engine with the OpenAI API, in the shape of vLLM's streams.
 //!
 //! Models: `/v1/chat/completions` and `/v1/completions`, streamed and not, `/v1/models`, `/health`; a
-//! seeded, absolute schedule of first token and gaps; reasoning, tool calls, several choices, usage with
-//! cached tokens; the faults of [`Faults`]. One chunk is one write.
+//! seeded, absolute schedule of first token and gaps; reasoning, tool calls (of the tools that a request
+//! offers, with the examples of their schemas as arguments), several choices, usage with cached tokens; the faults of [`Faults`]. One chunk is one write.
 //!
 //! By default the times are a script's, which does not model batching, queueing, a KV cache or prefill
 //! cost: streams do not slow each other down and a longer prompt takes no longer. With
@@ -44,6 +44,7 @@ mod shape;
 #[cfg(test)]
 mod tests;
 mod text;
+mod tool_call;
 mod words;
 
 use calls::Calls;

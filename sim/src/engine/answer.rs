@@ -22,9 +22,9 @@ pub(super) async fn whole(
         reply.conn.gone().await;
         return Err(Stop::fault(Next::Close));
     }
-    let (choices, texts) = choices(plan);
+    let shape = Shape::new(plan.dialect, &plan.id, &plan.model, false).calling(plan.call.as_ref());
+    let (choices, texts) = choices(plan, &shape);
     pace.all(reply, plan.text(0).count(), start).await?;
-    let shape = Shape::new(plan.dialect, &plan.id, &plan.model, false);
     let body = shape.answer(&choices, plan.used(&reply.recorder.truth));
     let claimed = body.len() as u64 + u64::from(faults.truncate_length) * 1024;
     let cut = faults.close_after.is_some() || faults.reset_after.is_some();
@@ -110,7 +110,7 @@ fn head(reply: &mut Reply<'_>, status: u16, length: u64, extra: &Headers, inform
 }
 
 /// The choices of the answer and the ends of their texts.
-fn choices(plan: &Plan) -> (Vec<Value>, Vec<TokenTruth>) {
+fn choices(plan: &Plan, shape: &Shape) -> (Vec<Value>, Vec<TokenTruth>) {
     let mut choices = Vec::new();
     let mut ends = Vec::new();
     for choice in 0..plan.choices {
@@ -140,7 +140,8 @@ fn choices(plan: &Plan) -> (Vec<Value>, Vec<TokenTruth>) {
                 ends.push(whole_text(choice, field, tool, text.len()));
             }
         }
-        choices.push(choice_json(plan, choice, &content, &reasoning, &tools));
+        let calls = calls_json(shape, &tools);
+        choices.push(choice_json(plan, choice, &content, &reasoning, &calls));
     }
     (choices, ends)
 }
@@ -157,22 +158,25 @@ fn whole_text(choice: u16, field: Field, tool: u16, length: usize) -> TokenTruth
     }
 }
 
-fn choice_json(plan: &Plan, index: u16, content: &str, reasoning: &str, tools: &[String]) -> Value {
+fn calls_json(shape: &Shape, tools: &[String]) -> Vec<Value> {
+    (0..)
+        .zip(tools)
+        .map(|(tool, arguments)| {
+            let (id, name) = shape.named(tool);
+            json!({
+                "id": id,
+                "type": "function",
+                "function": {"name": name, "arguments": arguments}
+            })
+        })
+        .collect()
+}
+
+fn choice_json(plan: &Plan, index: u16, content: &str, reasoning: &str, calls: &[Value]) -> Value {
     let reason = plan.finish_reason;
     if plan.dialect == Dialect::Completions {
         return json!({"index": index, "text": content, "logprobs": null, "finish_reason": reason});
     }
-    let calls: Vec<Value> = tools
-        .iter()
-        .enumerate()
-        .map(|(tool, arguments)| {
-            json!({
-                "id": format!("call_{tool}"),
-                "type": "function",
-                "function": {"name": format!("tool_{tool}"), "arguments": arguments}
-            })
-        })
-        .collect();
     let said = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     json!({
         "index": index,

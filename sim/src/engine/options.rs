@@ -39,6 +39,10 @@ pub struct EngineOptions {
     /// Sends the rest as the arguments of this many tool calls instead of as content.
     #[arg(long, default_value_t = Self::default().tool_calls)]
     pub tool_calls: u16,
+    /// Calls the tools that a request offers without choosing one: each once, in the order of the offer,
+    /// then answers. Without it a tool is called only where the request's `tool_choice` asks for one.
+    #[arg(long)]
+    pub call_tools: bool,
     /// Sends the finish reason in a chunk of its own. Otherwise it rides on the last one with text, as in
     /// vLLM.
     #[arg(long)]
@@ -84,6 +88,7 @@ impl Default for EngineOptions {
             tokens_per_chunk: 1,
             reasoning_tokens: 0,
             tool_calls: 0,
+            call_tools: false,
             finish_apart: false,
             role_early: false,
             echo_system: false,

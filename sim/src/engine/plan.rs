@@ -4,6 +4,7 @@ use super::model::Job;
 use super::request::{Dialect, Generation};
 use super::shape::Counts;
 use super::text::Text;
+use super::tool_call::Call;
 use super::{EngineOptions, Faults};
 use crate::prompt::{BLOCK_TOKENS, Blocks};
 use crate::truth::{ExchangeTruth, Field};
@@ -20,6 +21,8 @@ pub(super) struct Plan {
     pub(super) counts: Counts,
     pub(super) finish_reason: &'static str,
     pub(super) seed: u64,
+    /// The tool that the answer calls, where the request offers tools.
+    pub(super) call: Option<Call>,
     tokens: u64,
     /// Words that the content begins with.
     echo: Vec<String>,
@@ -40,16 +43,25 @@ impl Plan {
             options.tool_calls = 0;
             options.reasoning_tokens = 0;
         }
-        let tokens = asked.max_tokens.unwrap_or(options.tokens).max(1);
+        let mut tokens = asked.max_tokens.unwrap_or(options.tokens).max(1);
+        let call = match asked.dialect {
+            Dialect::Chat => asked.wanted.call(options.call_tools, request_id),
+            Dialect::Completions => None,
+        };
+        if let Some(call) = &call {
+            options.reasoning_tokens = 0;
+            tokens = tokens.min(call.tokens());
+        }
         let (prompt, cached) = match &asked.blocks {
             // What is cached shows when the engine admits it.
             Some(blocks) => (blocks.words(), 0),
             None => claimed(&asked, options.cached_share),
         };
-        let finish_reason = match (options.tool_calls, asked.max_tokens) {
-            (1.., _) => "tool_calls",
-            (0, Some(_)) => "length",
-            (0, None) => "stop",
+        let finish_reason = match (&call, options.tool_calls, asked.max_tokens) {
+            (Some(call), ..) if tokens < call.tokens() => "length",
+            (Some(_), ..) | (None, 1.., _) => "tool_calls",
+            (None, 0, Some(_)) => "length",
+            (None, 0, None) => "stop",
         };
         let prefix = match asked.dialect {
             Dialect::Chat => "chatcmpl",
@@ -69,6 +81,7 @@ impl Plan {
             },
             finish_reason,
             seed: options.seed ^ asked.prompt_hash,
+            call,
             tokens,
             echo: match options.echo_system {
                 true => asked.system_words,
@@ -81,6 +94,9 @@ impl Plan {
 
     /// The text of one choice.
     pub(super) fn text(&self, choice: u16) -> Text {
+        if let Some(call) = &self.call {
+            return Text::calling(call, self.tokens, self.options.tokens_per_chunk);
+        }
         let seed = self.seed.wrapping_add(u64::from(choice) << 32);
         Text::new(&self.options, self.tokens, seed).beginning_with(&self.echo)
     }

@@ -28,7 +28,8 @@ pub(super) async fn stream(reply: &mut Reply<'_>, plan: &Plan, pace: Pace<'_>) -
     };
     reply.open(framing);
     let mut play = Play {
-        shape: Shape::new(plan.dialect, &plan.id, &plan.model, plan.faults.crlf),
+        shape: Shape::new(plan.dialect, &plan.id, &plan.model, plan.faults.crlf)
+            .calling(plan.call.as_ref()),
         positions: Positions::default(),
         faults: &plan.faults,
         plan,

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::options::Wishes;
+use super::tool_call::{Wanted, offers};
 use crate::prompt::{Blocks, visit_texts};
 
 /// Longest completion that can be asked for, tokens.
@@ -54,6 +55,8 @@ pub(super) struct Generation {
     /// Names the prompt and the request's seed.
     pub(super) prompt_hash: u64,
     pub(super) wishes: Wishes,
+    /// The tool that the answer must or may call.
+    pub(super) wanted: Wanted,
 }
 
 #[derive(Deserialize)]
@@ -68,6 +71,8 @@ struct Form {
     n: Option<u16>,
     seed: Option<i64>,
     cache_salt: Option<String>,
+    tools: Option<Vec<Value>>,
+    tool_choice: Option<Value>,
     sim: Option<Wishes>,
 }
 
@@ -95,6 +100,8 @@ impl Generation {
         if !(1..=MAX_CHOICES).contains(&choices) {
             return Err(format!("`n` must be from 1 to {MAX_CHOICES}"));
         }
+        let tools = offers(form.tools.as_deref().unwrap_or_default());
+        let wanted = Wanted::of(&tools, form.tool_choice.as_ref(), &prompt)?;
         let mut hasher = DefaultHasher::new();
         form.seed.hash(&mut hasher);
         let mut prompt_words = 0;
@@ -121,6 +128,7 @@ impl Generation {
             blocks,
             prompt_hash: hasher.finish(),
             wishes: form.sim.unwrap_or_default(),
+            wanted,
         })
     }
 }

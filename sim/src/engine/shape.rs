@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::request::Dialect;
 use super::text::Addition;
+use super::tool_call::Call;
 use crate::clock::unix_seconds;
 use crate::truth::Field;
 
@@ -36,6 +37,8 @@ pub(super) struct Shape {
     opening: String,
     line_end: &'static str,
     event: String,
+    /// The tool that is called by its name; the others have made-up ones.
+    call: Option<Call>,
 }
 
 impl Shape {
@@ -58,7 +61,14 @@ impl Shape {
             opening,
             line_end: if crlf { "\r\n" } else { "\n" },
             event: String::with_capacity(512),
+            call: None,
         }
+    }
+
+    /// The same, for an answer that calls a tool.
+    pub(super) fn calling(mut self, call: Option<&Call>) -> Self {
+        self.call = call.cloned();
+        self
     }
 
     /// The chunk that names the role.
@@ -169,18 +179,26 @@ impl Shape {
             Field::Reasoning => format!(r#"{{"reasoning_content":{text}}}"#),
             Field::ToolArguments => {
                 let tool = added.tool;
-                let opening = match added.opens {
-                    true => format!(r#""id":"call_{tool}","type":"function","#),
-                    false => String::new(),
-                };
-                let name = match added.opens {
-                    true => format!(r#""name":"tool_{tool}","#),
-                    false => String::new(),
+                let (opening, name) = match added.opens {
+                    true => {
+                        let (id, name) = self.named(tool);
+                        let opening = format!(r#""id":{},"type":"function","#, Value::from(id));
+                        (opening, format!(r#""name":{},"#, Value::from(name)))
+                    }
+                    false => Default::default(),
                 };
                 format!(
                     r#"{{"tool_calls":[{{"index":{tool},{opening}"function":{{{name}"arguments":{text}}}}}]}}"#
                 )
             }
+        }
+    }
+
+    /// Id and name of a tool call.
+    pub(super) fn named(&self, tool: u16) -> (String, String) {
+        match &self.call {
+            Some(call) => (call.id.clone(), call.name.clone()),
+            None => (format!("call_{tool}"), format!("tool_{tool}")),
         }
     }
 

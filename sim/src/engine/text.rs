@@ -3,7 +3,10 @@
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 
+use std::collections::VecDeque;
+
 use super::EngineOptions;
+use super::tool_call::Call;
 use super::words::word;
 use crate::truth::Field;
 
@@ -29,6 +32,8 @@ pub(super) struct Text {
     opened: bool,
     /// Words that the content begins with, the next one last.
     echo: Vec<String>,
+    /// What is said word for word: the arguments of a call, token by token.
+    script: Option<VecDeque<String>>,
 }
 
 impl Text {
@@ -54,6 +59,19 @@ impl Text {
             sections,
             opened: false,
             echo: Vec::new(),
+            script: None,
+        }
+    }
+
+    /// The first `tokens` tokens of a call's arguments.
+    pub(super) fn calling(call: &Call, tokens: u64, per_chunk: u64) -> Self {
+        Self {
+            random: StdRng::seed_from_u64(0),
+            per_chunk: per_chunk.max(1),
+            sections: vec![(Field::ToolArguments, 0, tokens)],
+            opened: false,
+            echo: Vec::new(),
+            script: Some(call.pieces().collect()),
         }
     }
 
@@ -64,6 +82,10 @@ impl Text {
     }
 
     fn push_token(&mut self, field: Field, text: &mut String) {
+        if let Some(script) = &mut self.script {
+            text.extend(script.pop_front());
+            return;
+        }
         let echoed = match field {
             Field::Content => self.echo.pop(),
             Field::Reasoning | Field::ToolArguments => None,
@@ -88,8 +110,9 @@ impl Iterator for Text {
         let take = self.per_chunk.min(*left);
         *left -= take;
         let closes = *left == 0;
+        let wrapped = field == Field::ToolArguments && self.script.is_none();
         let mut text = String::new();
-        if opens {
+        if wrapped && opens {
             text.push_str("{\"text\":\"");
         }
         for _ in 0..take {
@@ -99,7 +122,7 @@ impl Iterator for Text {
         if closes {
             self.sections.pop();
             self.opened = false;
-            if field == Field::ToolArguments {
+            if wrapped {
                 text.push_str("\"}");
             }
         }
