@@ -9,16 +9,19 @@ use serde_json::Value;
 
 /// Which crate may use which. `sim` stays away from `wire` and `record`: it writes its bytes and
 /// its truth with code of its own, so that an error cannot cancel out. The root knows them all.
-const ALLOWED: [(&str, &[&str]); 7] = [
+const ALLOWED: [(&str, &[&str]); 8] = [
     ("wire", &[]),
     ("record", &["wire"]),
     ("config", &[]),
     ("sim", &["config"]),
+    ("tools", &[]),
     ("loadgen", &["wire", "record", "config"]),
     ("report", &["wire", "record", "config"]),
     (
         "hopscope",
-        &["wire", "record", "config", "sim", "loadgen", "report"],
+        &[
+            "wire", "record", "config", "sim", "tools", "loadgen", "report",
+        ],
     ),
 ];
 

@@ -1,4 +1,5 @@
-//! `hopscope sim`: one stand-in as a process. What is measured against it is *simulated*.
+//! `hopscope sim`: one stand-in, or the tool server, as a process. What is measured against a stand-in is
+//! *simulated*.
 
 use super::Done;
 use anyhow::Context as _;
@@ -27,6 +28,20 @@ enum What {
     Router(StandIn<sim::router::RouterOptions>),
     /// A byte relay that adds nothing.
     Relay(StandIn<sim::relay::RelayOptions>),
+    /// The tools of an agent over MCP: search, SQL and arithmetic, at http://ADDR/mcp.
+    Tools(ToolServer),
+}
+
+#[derive(clap::Args)]
+struct ToolServer {
+    /// Where to listen.
+    #[arg(long, value_name = "ADDR")]
+    listen: SocketAddr,
+    /// Worker threads.
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+    #[command(flatten)]
+    options: tools::ToolsOptions,
 }
 
 #[derive(clap::Args)]
@@ -64,7 +79,28 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Done> {
         What::Relay(it) => serve(&it, Role::Relay, |l, o, log, stop| {
             sim::relay::serve(l, o, log, stop)
         }),
+        What::Tools(it) => serve_tools(it),
     }
+}
+
+fn serve_tools(it: ToolServer) -> anyhow::Result<Done> {
+    runtime(it.threads)?.block_on(async {
+        let mut stopped = told_to_stop()?;
+        let listener = listen(it.listen, 0).await?;
+        tracing::info!(listen = %listener.local_addr()?, "tool server serving");
+        let stop = async move {
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+        };
+        tools::serve(listener, it.options, stop).await?;
+        anyhow::Ok(Done::Well)
+    })
+}
+
+fn runtime(threads: usize) -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads.max(1))
+        .enable_all()
+        .build()
 }
 
 type Stop = std::pin::Pin<Box<dyn Future<Output = ()> + Send>>;
@@ -78,10 +114,7 @@ where
     T: clap::Args + Clone,
     R: Future<Output = std::io::Result<()>> + Send + 'static,
 {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(it.threads.max(1))
-        .enable_all()
-        .build()?;
+    let runtime = runtime(it.threads)?;
     let log = match &it.truth {
         Some(path) => Log::create(path, role)?,
         None => Log::off(),
