@@ -1,5 +1,6 @@
 //! A scenario: what load is put on a chain, in which order, and what makes a run valid.
 
+mod agent;
 mod check;
 mod limits;
 mod profile;
@@ -9,10 +10,11 @@ mod workload;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use agent::{Agent, AgentCall, AgentEndpoint, AgentTools, FilterCheck};
 pub use limits::VerdictLimits;
 pub use profile::{Profile, ProfilePhase};
 pub use tenants::{Flood, Tenant, Tenants};
-pub use workload::{Agent, Prompts, SystemPrompts, Timeouts, Tokenizer, Workload};
+pub use workload::{Prompts, SystemPrompts, Timeouts, Tokenizer, Workload};
 
 use crate::chain::ChainKind;
 use crate::scalar::Period;

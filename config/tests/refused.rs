@@ -314,6 +314,56 @@ fn scenarios_that_could_not_be_run_or_judged_are_refused() {
 }
 
 #[test]
+fn agents_whose_tools_could_not_be_called_are_refused() {
+    let good = "seed: 1\nagent: {turns: 3, tasks: 1, tools: {server: \"http://h/mcp\", calls: [{turn: 1, tool: a}, {turn: 2, tool: b}]}}";
+    let text = SCENARIO.replacen("seed: 1", good, 1);
+    config::from_text::<Scenario>("s.yaml", &text).unwrap();
+    for (from, to, said) in [
+        ("http:", "https:", "speaks cleartext HTTP only"),
+        (
+            "turn: 2",
+            "turn: 3",
+            "no turn after 3 reads the tool's result",
+        ),
+        ("turn: 2", "turn: 1", "turn 1 calls two tools"),
+        ("turn: 2", "turn: 0", "write a number from 1"),
+        (
+            "[{turn: 1, tool: a}, {turn: 2, tool: b}]",
+            "[]",
+            "`agent.tools.calls`",
+        ),
+        (
+            "tool: b}]",
+            "tool: b}], filter_check: {may_not: []}",
+            "`agent.tools.filter_check.may_not`",
+        ),
+        ("tool: b", "tol: b", "did you mean `tool`?"),
+    ] {
+        let error = refused::<Scenario>(&text.replacen(from, to, 1));
+        assert!(error.contains(said), "{to}\n{error}\nexpected: {said}");
+    }
+}
+
+#[test]
+fn black_boxes_that_could_not_be_driven_are_refused() {
+    let good = "seed: 1\nagent: {turns: 1, tasks: 1, endpoint: {path: /run, body: '{\"input\": \"{prompt}\"}'}}";
+    let load = "capacity: {slo: {ttft_p95: 1s}, start_rate: 1, step: 2, max_rate: 9, hold: 1s}\nopen_loop: {shares: [0.5], cell: {duration: 1s}}\n";
+    let whole = SCENARIO.replacen("seed: 1", good, 1);
+    assert!(refused::<Scenario>(&whole).contains("is an agent and no model's API"));
+    let text = whole.replacen(load, "", 1);
+    config::from_text::<Scenario>("s.yaml", &text).unwrap();
+    for (from, to, said) in [
+        ("turns: 1", "turns: 5", "write `turns: 1`"),
+        ("path: /run", "path: run", "begin it with /"),
+        ("{prompt}", "prompt", "no JSON with `{prompt}`"),
+        ("'{\"input\"", "'{input", "no JSON with `{prompt}`"),
+    ] {
+        let error = refused::<Scenario>(&text.replacen(from, to, 1));
+        assert!(error.contains(said), "{to}\n{error}\nexpected: {said}");
+    }
+}
+
+#[test]
 fn text_that_is_no_yaml_is_refused_with_its_place() {
     for text in [
         "name: [",

@@ -24,6 +24,7 @@ use plan::{Job, Planned, describe, rate_of, rate_of_way, words};
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
+use record::agent::ToolFilter;
 use record::client::{CallOutcome, ClientCall};
 use record::clock::{Nanos, now};
 use record::manifest::{Capacity, Cell, Counted, Drive};
@@ -49,6 +50,7 @@ pub(crate) fn run(
         .map(|c| Target::of(c, &plan.scenario.timeouts).map(Arc::new))
         .collect::<Result<_, _>>()?;
     preflight::check(plan, &targets, &lanes, &vocabulary)?;
+    let tool_filter = crate::agent::check_filter(&plan.scenario, &lanes)?;
     let earlier = match plan.resume {
         true => Some(Earlier::read(plan)?),
         false => None,
@@ -84,6 +86,7 @@ pub(crate) fn run(
         began: now(),
         run: &run,
         started: record::host::now_rfc3339(),
+        tool_filter,
     };
     if let Some(earlier) = earlier {
         campaign.take_up(earlier)?;
@@ -125,6 +128,7 @@ pub(crate) struct Campaign<'a> {
     began: Nanos,
     run: &'a RunDir,
     started: String,
+    tool_filter: Option<ToolFilter>,
 }
 
 impl Campaign<'_> {

@@ -1,14 +1,17 @@
 //! One call: one connection, no pool that could make it wait, every read stamped, no retry.
 
+mod called;
 mod ending;
 mod link;
 mod socket;
 mod watch;
 
-pub(crate) use watch::Cut;
+pub(crate) use called::CalledTool;
+pub(crate) use watch::{Broken, Cut};
 
 use crate::target::{REQUEST_HEADER, Target};
 use bytes::Bytes;
+use called::Calls;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Method, Request};
 use http_body_util::Full;
@@ -20,7 +23,7 @@ use record::stamp::{Arrival, Passage};
 use record::stream::StreamRecord;
 use std::pin::Pin;
 use std::sync::Arc;
-use watch::{Broken, CONNECT, FIRST_BYTE, SILENCE, Watch};
+use watch::{CONNECT, FIRST_BYTE, SILENCE, Watch};
 use wire::{Decoder, Dialect, Field, Limits, StreamEvent};
 
 /// Gaps kept of one call; a longer answer's later gaps are in its longest one only.
@@ -38,8 +41,10 @@ pub(crate) struct Ask {
     pub(crate) intended: Nanos,
     pub(crate) prompt_tokens: u32,
     pub(crate) body: Bytes,
-    /// Keep the answer's text: an agent says it again in its next turn.
+    /// Keep the answer's text and tool calls: an agent says them again in its next turn.
     pub(crate) collect: bool,
+    /// The answer is no model's: it is whole with its last byte, whatever is in it.
+    pub(crate) opaque: bool,
 }
 
 /// What came of it.
@@ -50,6 +55,8 @@ pub(crate) struct Told {
     pub(crate) gaps: Vec<u64>,
     /// The answer, where it was asked for. Never recorded.
     pub(crate) text: String,
+    /// Its tool calls, likewise.
+    pub(crate) tools: Vec<CalledTool>,
 }
 
 /// Sends the calls of one cell to one chain.
@@ -88,7 +95,9 @@ impl From<Broken> for Failure {
 struct Live {
     told: Told,
     stream: StreamRecord,
+    calls: Calls,
     collect: bool,
+    opaque: bool,
 }
 
 impl Client {
@@ -208,7 +217,12 @@ impl Client {
             link.stamps.closed().or(last)
         };
         live.finish(&mut decoder, end.unwrap_or_else(now));
-        let (outcome, fault) = ending::judge(head.status.as_u16(), &live.stream, &decoder);
+        let status = head.status.as_u16();
+        let (outcome, fault) = if live.opaque {
+            ending::judge_opaque(status)
+        } else {
+            ending::judge(status, &live.stream, &decoder)
+        };
         live.told.call.outcome = outcome;
         live.told.call.fault = fault;
         Ok(())
@@ -266,9 +280,12 @@ impl Live {
                 call,
                 gaps: Vec::new(),
                 text: String::new(),
+                tools: Vec::new(),
             },
             stream: StreamRecord::starting(started),
+            calls: Calls::default(),
             collect: ask.collect,
+            opaque: ask.opaque,
         }
     }
 
@@ -289,10 +306,10 @@ impl Live {
         };
         let stream = &mut self.stream;
         let (before, last) = (stream.counts.text_events, stream.marks.last_text);
-        let mut text = self.collect.then_some(&mut self.told.text);
+        let (text, calls, keep) = (&mut self.told.text, &mut self.calls, self.collect);
         source(&mut |framed| {
-            if let Some(text) = text.as_deref_mut() {
-                collect(&framed, text);
+            if keep {
+                collect(&framed, text, calls);
             }
             stream.observe(&framed, &passage);
         });
@@ -311,8 +328,12 @@ impl Live {
     /// Closes the row.
     fn end(self, result: Result<(), Failure>) -> Told {
         let Self {
-            mut told, stream, ..
+            mut told,
+            stream,
+            calls,
+            ..
         } = self;
+        told.tools = calls.into_calls();
         let call = &mut told.call;
         if let Err(failure) = result {
             call.end = now();
@@ -347,8 +368,9 @@ impl Told {
     }
 }
 
-fn collect(framed: &wire::Framed<'_>, text: &mut String) {
+fn collect(framed: &wire::Framed<'_>, text: &mut String, calls: &mut Calls) {
     for event in framed.events {
+        calls.observe(event);
         if let StreamEvent::Text(delta) = event
             && delta.field == Field::Content
             && delta.choice == 0

@@ -12,10 +12,12 @@
 //! | `lanes`, `pacer` | threads that carry streams, and the one that keeps the schedule |
 //! | `client` | one call: one connection, every read stamped |
 //! | `cell` | open loop, closed loop, agents, the floor probe |
+//! | `agent` | the tools of agents over MCP, and the check of a tool filter |
 //! | `capacity` | the search for the highest rate that holds |
 //! | `campaign` | which cells, in which order, and what of them is kept |
 //! | `recorder`, `taps`, `judge` | rows, series, histograms, shards, and the verdict |
 
+mod agent;
 pub mod arrival;
 mod campaign;
 mod capacity;

@@ -9,7 +9,7 @@ mod body;
 mod feed;
 mod vocabulary;
 
-pub(crate) use body::{Body, Message};
+pub(crate) use body::{Body, Message, Tools};
 pub(crate) use feed::{Feed, Recipe, Systems};
 pub use vocabulary::Vocabulary;
 

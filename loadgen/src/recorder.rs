@@ -1,11 +1,14 @@
 //! Takes every call as it ends: rows on disk, a line of the series each second, histograms, and
 //! the progress that a person sees. A thread of its own, so that no stream waits for a disk.
 
+mod tools;
+
 use crate::client::Told;
 use crate::progress::{Phase, Progress, Update};
 use crate::usage::Component;
 use crate::{LoadError, Stop};
 use hdrhistogram::Histogram;
+use record::agent::ToolUse;
 use record::client::{CallOutcome, ClientCall};
 use record::clock;
 use record::histogram;
@@ -19,6 +22,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tools::ToolLog;
 
 /// Size of a segment of calls.
 const SEGMENT: u64 = 64 << 20;
@@ -48,6 +52,9 @@ enum Event {
     Told(Box<Told>),
     /// Write down calls of an earlier process that have ended otherwise.
     Keep(Vec<ClientCall>),
+    Used(Box<ToolUse>),
+    /// Hand back all tool calls.
+    Uses(Sender<Vec<ToolUse>>),
     /// Hand back the calls of the cell, and write down its histograms.
     Cell(u32, Sender<Vec<ClientCall>>),
     End,
@@ -69,6 +76,12 @@ impl Reporter {
     pub(crate) fn told(&self, told: Told) {
         // The recorder outlives every call of a run; where it failed, the run ends with its error.
         let _ = self.0.send(Event::Told(Box::new(told)));
+    }
+
+    /// Sends one finished tool call.
+    pub(crate) fn used(&self, one: ToolUse) {
+        // As above.
+        let _ = self.0.send(Event::Used(Box::new(one)));
     }
 }
 
@@ -100,6 +113,7 @@ impl Recorder {
         }));
         let mut worker = Worker {
             segments,
+            tools: ToolLog::of(run),
             series: BufWriter::new(file(run.series())?),
             log: file(run.histograms())?,
             histograms: BTreeMap::new(),
@@ -156,6 +170,16 @@ impl Recorder {
             .unwrap_or_default()
     }
 
+    /// The tool calls of the whole run; the recorder lets go of them.
+    pub(crate) fn tools(&self) -> Vec<ToolUse> {
+        let (sender, receiver) = channel();
+        let asked = self.sender.send(Event::Uses(sender)).is_ok();
+        asked
+            .then(|| receiver.recv().ok())
+            .flatten()
+            .unwrap_or_default()
+    }
+
     /// Writes down what is left.
     pub(crate) fn end(mut self) -> Result<(), LoadError> {
         let _ = self.sender.send(Event::End);
@@ -199,6 +223,7 @@ struct Second {
 
 struct Worker {
     segments: SegmentWriter<ClientCall>,
+    tools: ToolLog,
     series: BufWriter<File>,
     log: File,
     histograms: BTreeMap<(u32, &'static str), Histogram<u64>>,
@@ -221,11 +246,15 @@ impl Worker {
         loop {
             match receiver.recv_timeout(next.saturating_duration_since(Instant::now())) {
                 Ok(Event::Told(told)) => {
-                    if let Err(error) = self.take(*told) {
-                        // What was measured is kept; the run ends, since the rest would be lost.
-                        self.stop.request();
-                        result = Err(error);
-                    }
+                    let taken = self.take(*told);
+                    result = self.kept(taken).and(result);
+                }
+                Ok(Event::Used(one)) => {
+                    let taken = self.tools.take(*one);
+                    result = self.kept(taken).and(result);
+                }
+                Ok(Event::Uses(sender)) => {
+                    let _ = sender.send(self.tools.let_go());
                 }
                 Ok(Event::Keep(calls)) => {
                     for call in &calls {
@@ -242,13 +271,26 @@ impl Worker {
             if Instant::now() >= next {
                 next += SECOND;
                 self.tick();
-                self.segments.sync()?;
+                self.sync()?;
             }
         }
         self.tick();
-        self.segments.sync()?;
+        self.sync()?;
         self.write_histograms(|_| true);
         result
+    }
+
+    fn sync(&mut self) -> Result<(), RunDirError> {
+        self.segments.sync()?;
+        self.tools.sync()
+    }
+
+    /// What was measured is kept; the run ends, since the rest would be lost.
+    fn kept(&self, taken: Result<(), RunDirError>) -> Result<(), RunDirError> {
+        if taken.is_err() {
+            self.stop.request();
+        }
+        taken
     }
 
     fn take(&mut self, told: Told) -> Result<(), RunDirError> {

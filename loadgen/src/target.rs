@@ -61,6 +61,17 @@ impl Target {
         })
     }
 
+    /// The same entry, asked at another path.
+    pub(crate) fn at(&self, path: &str) -> Result<Self, LoadError> {
+        let uri = path.parse().map_err(|error| {
+            LoadError::Plan(format!("agent.endpoint.path {path}: {error}; correct it"))
+        })?;
+        Ok(Self {
+            uri,
+            ..self.clone()
+        })
+    }
+
     /// The same chain as `tenant` sees it: with its own key and headers.
     pub(crate) fn for_tenant(&self, tenant: &Tenant) -> Result<Self, LoadError> {
         let mut target = self.clone();
@@ -111,11 +122,16 @@ fn add_fields(
     Ok(())
 }
 
+/// The key in `variable`.
+pub(crate) fn key_of(variable: &str) -> Result<String, String> {
+    std::env::var(variable).map_err(|_| {
+        format!("`key_env` names {variable}, which is not set; export it before the run")
+    })
+}
+
 /// The key in `variable` as it is sent.
 fn bearer(variable: &str) -> Result<HeaderValue, String> {
-    let key = std::env::var(variable).map_err(|_| {
-        format!("`key_env` names {variable}, which is not set; export it before the run")
-    })?;
+    let key = key_of(variable)?;
     let mut bearer = HeaderValue::try_from(format!("Bearer {key}")).map_err(|_| {
         format!("the key in {variable} holds characters that no header may; correct it")
     })?;

@@ -5,6 +5,7 @@
 //! what the component between two taps added. Nothing in here reads a clock but [`clock`], and
 //! nothing but [`rundir`] touches a file.
 
+pub mod agent;
 pub mod client;
 pub mod clock;
 pub mod exchange;

@@ -1,5 +1,6 @@
 //! What a run was: `manifest.json` of the run directory.
 
+use crate::agent::ToolFilter;
 use crate::clock::Nanos;
 use crate::verdict::Verdict;
 use serde::{Deserialize, Serialize};
@@ -64,6 +65,9 @@ pub enum Drive {
         turns: u16,
         /// Tasks in flight.
         concurrency: u32,
+        /// The agent is a black box: a task is one request to it, whatever it does behind.
+        #[serde(default)]
+        whole: bool,
     },
 }
 
@@ -283,6 +287,9 @@ pub struct Manifest {
     pub verdict: Option<Verdict>,
     /// Reads and loss of the taps, by tap process.
     pub taps: Vec<TapHealth>,
+    /// What the check of the tool filter found; `None` where none was asked for.
+    #[serde(default)]
+    pub tool_filter: Option<ToolFilter>,
 }
 
 /// A part of a run's load.

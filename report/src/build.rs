@@ -1,5 +1,6 @@
 //! From gathered calls to the report's figures.
 
+mod agent;
 mod arm;
 mod perturbation;
 mod row;
@@ -87,6 +88,7 @@ fn info(run: Gathered) -> RunInfo {
         chains: manifest.chains,
         verdict: manifest.verdict,
         calibration: manifest.calibration,
+        tool_filter: manifest.tool_filter,
     }
 }
 
@@ -160,7 +162,14 @@ pub(crate) fn label(drive: &Drive) -> String {
             }
         },
         Drive::Capacity { rate } => format!("capacity step {rate:.1}/s"),
-        Drive::Agent { turns, concurrency } => {
+        Drive::Agent {
+            concurrency,
+            whole: true,
+            ..
+        } => format!("agent as a black box, {concurrency} at once"),
+        Drive::Agent {
+            turns, concurrency, ..
+        } => {
             format!("agent, {turns} turns, {concurrency} at once")
         }
     }

@@ -14,7 +14,7 @@ const fn define(name: &'static str, meaning: &'static str) -> Definition {
 }
 
 /// Every word of the report, in the order in which it is shown.
-pub const DEFINITIONS: [Definition; 21] = [
+pub const DEFINITIONS: [Definition; 25] = [
     define(
         "request",
         "outer tap began to write the last request byte → inner tap read it (first attempt)",
@@ -68,6 +68,22 @@ pub const DEFINITIONS: [Definition; 21] = [
     define(
         "E2E",
         "at the client: request handed to the socket → last byte",
+    ),
+    define(
+        "turn",
+        "of an agent: model call taken up → its last byte, or the result of the last tool that it called",
+    ),
+    define(
+        "task",
+        "of an agent: first turn taken up → end of the last one; one with a failed or missing part is a lower bound",
+    ),
+    define(
+        "model time, tool time of a task",
+        "sums over its model calls (taken up → last byte) and its tool calls; what is left of the task is the driver's own",
+    ),
+    define(
+        "tool call",
+        "call handed to the MCP client → result there: the transport and the client are in it",
     ),
     define(
         "goodput",

@@ -4,6 +4,7 @@ use crate::ReportError;
 use crate::quantile::Rules;
 use config::Scenario;
 use config::scenario::Slo;
+use record::agent::ToolUse;
 use record::client::ClientCall;
 use record::leg::{Legs, TextAgreement, identity_error};
 use record::manifest::{Cell, Manifest};
@@ -85,6 +86,8 @@ pub(crate) struct Gathered {
     pub(crate) slo: Option<Slo>,
     /// Calls by cell id, warm-up left out.
     pub(crate) calls: HashMap<u32, Vec<Joined>>,
+    /// Tool calls by cell id.
+    pub(crate) tools: HashMap<u32, Vec<ToolUse>>,
     /// Cells that are the floor probe of another.
     pub(crate) floors: HashSet<u32>,
 }
@@ -97,6 +100,10 @@ impl Gathered {
     pub(crate) fn calls_of(&self, cell: u32) -> &[Joined] {
         self.calls.get(&cell).map_or(&[], Vec::as_slice)
     }
+
+    pub(crate) fn tools_of(&self, cell: u32) -> &[ToolUse] {
+        self.tools.get(&cell).map_or(&[], Vec::as_slice)
+    }
 }
 
 /// Reads a run; what cannot be used is added to `losses`.
@@ -107,6 +114,12 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
     losses.extend(lost);
     let (exchanges, lost) = run.read_exchanges()?;
     losses.extend(lost);
+    let (uses, lost) = run.read_tools()?;
+    losses.extend(lost);
+    let mut tools: HashMap<u32, Vec<ToolUse>> = HashMap::new();
+    for one in uses {
+        tools.entry(one.cell).or_default().push(one);
+    }
     let mut pairer = Pairer::default();
     for exchange in exchanges {
         pairer.offer(exchange);
@@ -165,6 +178,7 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
         slo: scenario.and_then(|s| s.capacity).map(|c| c.slo),
         manifest,
         calls: by_cell,
+        tools,
         floors,
     })
 }

@@ -15,7 +15,9 @@ pub mod render;
 
 pub use build::build;
 pub use definitions::{DEFINITIONS, Definition};
-pub use model::{Arm, Estimate, LegRow, Perturbation, Reading, Report, RunInfo, Strata};
+pub use model::{
+    AgentRows, Arm, Estimate, LegRow, Perturbation, Reading, Report, RunInfo, Strata, ToolRow,
+};
 
 /// Why there is no report. Names the directory.
 #[derive(Debug, thiserror::Error)]

@@ -1,6 +1,7 @@
 //! The report as data: what the JSON form holds, and all that the other forms show.
 //! Durations are nanoseconds.
 
+use record::agent::ToolFilter;
 use record::manifest::{Calibration, ChainInfo, Drive, Host, Workload};
 use record::verdict::Verdict;
 use serde::Serialize;
@@ -70,6 +71,32 @@ pub struct LegRow {
     pub floor: Option<f64>,
     /// Values below zero.
     pub negative: usize,
+}
+
+/// The tasks of an agent. Cut or failed ones are lower bounds and rank at the top.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AgentRows {
+    /// One turn: model call taken up → last byte, or the last tool's result. `None` of a black box.
+    pub turn: Option<LegRow>,
+    /// One whole task: first turn taken up → end of the last one.
+    pub task: LegRow,
+    /// Sum over a task's model calls. `None` of a black box.
+    pub model: Option<LegRow>,
+    /// Sum over a task's tool calls; `None` where the agent has no tools.
+    pub tool: Option<LegRow>,
+    /// Tool by tool.
+    pub tools: Vec<ToolRow>,
+}
+
+/// One tool of an agent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ToolRow {
+    /// Its name.
+    pub tool: String,
+    /// How its calls ended.
+    pub outcomes: Vec<(String, usize)>,
+    /// From the hand-over to the MCP client to the result.
+    pub latency: LegRow,
 }
 
 /// What became of the calls of an arm. Nothing is pooled silently.
@@ -148,6 +175,8 @@ pub struct Arm {
     pub claimed: Option<f64>,
     /// Added E2E of whole agent tasks: the sum over their own calls.
     pub task_added: Option<LegRow>,
+    /// Turns and tasks of an agent; `None` for arms of single calls.
+    pub agent: Option<AgentRows>,
     /// Median prompt tokens as the server counted; arms that disagree are not compared.
     pub prompt_tokens: Option<f64>,
 }
@@ -205,6 +234,8 @@ pub struct RunInfo {
     pub verdict: Option<Verdict>,
     /// The calibration it rests on.
     pub calibration: Option<Calibration>,
+    /// What the check of a tool filter found; `None` where none was asked for.
+    pub tool_filter: Option<ToolFilter>,
 }
 
 /// The report.

@@ -3,6 +3,7 @@
 // Clippy's leave for tests covers test functions, not the helpers beside them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod agents;
 mod courses;
 mod faults;
 mod http2;

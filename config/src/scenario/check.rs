@@ -1,6 +1,6 @@
 //! What must hold between the parts of a scenario.
 
-use super::{Capacity, CellLength, OpenLoop, Profile, ProfilePhase, Scenario, Tenants};
+use super::{Capacity, CellLength, OpenLoop, Profile, ProfilePhase, Scenario, Tenants, agent};
 use crate::load::{Form, Report};
 use crate::names;
 
@@ -44,6 +44,20 @@ impl Form for Scenario {
         }
         if let Some(tenants) = &self.tenants {
             check_tenants(tenants, report);
+        }
+        if let Some(agent) = &self.agent {
+            agent::check(agent, report);
+            let other = self.open_loop.is_some()
+                || self.closed_loop.is_some()
+                || self.profile.is_some()
+                || self.tenants.is_some()
+                || self.capacity.is_some();
+            if agent.endpoint.is_some() && other {
+                report.add(
+                    "agent.endpoint",
+                    "the entry is an agent and no model's API: other loads cannot be put on it; move them to a scenario of their own".to_owned(),
+                );
+            }
         }
         self.check_controls(report);
     }

@@ -70,23 +70,6 @@ pub struct SystemPrompts {
     pub tokens: u32,
 }
 
-/// An agent that calls the model several times in sequence.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Agent {
-    /// Calls of one task, each after the answer of the one before.
-    #[serde(default = "default_turns")]
-    #[schemars(range(min = 1, max = 1000))]
-    pub turns: u32,
-    /// Tasks per block.
-    #[schemars(range(min = 1, max = 1_000_000))]
-    pub tasks: u32,
-    /// Tasks at a time.
-    #[serde(default = "default_at_once")]
-    #[schemars(range(min = 1, max = 10_000))]
-    pub concurrency: u32,
-}
-
 /// When the client gives up. A call that is given up is censored: it enters percentiles as a lower bound.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
@@ -114,12 +97,4 @@ impl Default for Timeouts {
 
 fn default_stream() -> bool {
     true
-}
-
-fn default_turns() -> u32 {
-    5
-}
-
-fn default_at_once() -> u32 {
-    1
 }

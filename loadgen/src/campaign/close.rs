@@ -8,7 +8,7 @@ use crate::{LoadError, taps};
 use config::ChainKind;
 use record::manifest::{ChainInfo, FORMAT, Manifest, Shard, TapHealth, Workload};
 use record::pairing::Pairer;
-use record::rundir::{write_calls, write_exchanges};
+use record::rundir::{write_calls, write_exchanges, write_tools};
 use record::verdict::Verdict;
 
 impl Campaign<'_> {
@@ -19,6 +19,10 @@ impl Campaign<'_> {
         self.mark_queues();
         write_calls(self.run, &self.calls)?;
         write_exchanges(self.run, &exchanges)?;
+        let tools = self.stage.recorder.tools();
+        if !tools.is_empty() {
+            write_tools(self.run, &tools)?;
+        }
         let mut pairer = Pairer::default();
         exchanges.into_iter().for_each(|e| pairer.offer(e));
         let paired = pairer.finish();
@@ -75,6 +79,7 @@ impl Campaign<'_> {
             calibration: plan.calibration.clone(),
             verdict,
             taps: taps.to_vec(),
+            tool_filter: self.tool_filter.clone(),
         };
         Ok(self.run.write_manifest(&manifest)?)
     }

@@ -110,6 +110,7 @@ impl Campaign<'_> {
                 let drive = Drive::Agent {
                     turns,
                     concurrency: agent.concurrency,
+                    whole: agent.endpoint.is_some(),
                 };
                 all.push(Planned {
                     chain,
@@ -212,6 +213,7 @@ pub(super) fn words(drive: &Drive) -> String {
         Drive::Tenant {
             tenant, company, ..
         } => format!("tenant {tenant} {}", company.name()),
+        Drive::Agent { whole: true, .. } => "agent as a black box".to_owned(),
         Drive::Agent { turns, .. } => format!("agent {turns} turns"),
     }
 }

@@ -1,10 +1,12 @@
 //! One short call a chain, before anything is measured.
 
+use crate::agent::body_for;
 use crate::client::{Ask, Client, Cut, NO_CELL};
 use crate::lanes::Lanes;
 use crate::prompt::{Body, Message, Vocabulary};
 use crate::target::Target;
 use crate::{LoadError, Plan, PlannedChain, PreflightFailure};
+use config::ChainKind;
 use record::client::{CallOutcome, ClientCall};
 use record::clock::now;
 use std::sync::Arc;
@@ -26,6 +28,19 @@ pub(super) fn check(
             max_tokens: TOKENS,
             ignore_eos: plan.ignore_eos,
         };
+        // A black box is asked as it will be: it knows no chat API.
+        let agent = plan.scenario.agent.as_ref();
+        let kind = planned.chain.kind;
+        let driven = !kind.is_control() || kind == ChainKind::Untapped;
+        let endpoint = agent.and_then(|a| a.endpoint.as_ref()).filter(|_| driven);
+        let words = vocabulary.text(TOKENS, plan.seed);
+        let (target, body) = match endpoint {
+            Some(endpoint) => (
+                Arc::new(target.at(&endpoint.path)?),
+                body_for(endpoint, &words),
+            ),
+            None => (target.clone(), body.of(&[Message::user(words)], 0)),
+        };
         let ask = Ask {
             cell: NO_CELL,
             seq: 0,
@@ -33,12 +48,13 @@ pub(super) fn check(
             warmup: true,
             intended: now(),
             prompt_tokens: TOKENS,
-            body: body.of(&[Message::user(vocabulary.text(TOKENS, plan.seed))], 0),
+            body,
             collect: false,
+            opaque: endpoint.is_some(),
         };
         let client = Client::new(target.clone(), lanes.count(), Cut::default());
         let told = lanes.block_on(async move { client.call(0, ask).await });
-        if let Some(failure) = told.and_then(|t| failure(planned, target, &t.call)) {
+        if let Some(failure) = told.and_then(|t| failure(planned, &target, &t.call)) {
             failures.push(failure);
         }
     }

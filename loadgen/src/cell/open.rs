@@ -69,6 +69,7 @@ impl Driver<'_, '_> {
                 prompt_tokens: ready.tokens,
                 body: ready.body,
                 collect: order.seat.is_some(),
+                opaque: false,
             });
         }
         Ok(Ran {

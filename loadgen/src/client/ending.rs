@@ -33,6 +33,15 @@ pub(super) fn judge(
     (outcome, missing)
 }
 
+/// Judges an answer of an agent, whose content is its own affair.
+pub(super) fn judge_opaque(status: u16) -> (CallOutcome, Option<String>) {
+    if (200..300).contains(&status) {
+        (CallOutcome::Complete, None)
+    } else {
+        (CallOutcome::Status, Some(format!("status {status}")))
+    }
+}
+
 /// What a complete answer has and this one lacks.
 fn missing(stream: &StreamRecord, decoder: &Decoder) -> Option<String> {
     let counts = decoder.counts();

@@ -31,6 +31,7 @@ fn ask(seq: u64) -> Ask {
         prompt_tokens: 5,
         body: Bytes::from_static(b"{\"stream\":true}"),
         collect: true,
+        opaque: false,
     }
 }
 

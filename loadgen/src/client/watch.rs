@@ -29,11 +29,20 @@ impl Cut {
     pub(crate) fn is_done(&self) -> bool {
         self.done.load(Ordering::Acquire)
     }
+
+    /// Waits for `future`, for at most `limit` and not beyond the end of the cell.
+    pub(crate) async fn bound<F: Future>(
+        &self,
+        limit: Duration,
+        future: F,
+    ) -> Result<F::Output, Broken> {
+        Watch::new(self, limit).wait(None, future).await
+    }
 }
 
 /// Why a wait ended without its result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Broken {
+pub(crate) enum Broken {
     /// A deadline passed; which.
     TimedOut(&'static str),
     /// The cell ended.

@@ -1,14 +1,20 @@
 //! The request body: OpenAI chat completions.
 
+use crate::client::CalledTool;
 use bytes::Bytes;
 use serde::Serialize;
+use serde_json::{Value, json};
 use std::borrow::Cow;
 
 /// One message of a chat.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Default, Serialize)]
 pub(crate) struct Message<'a> {
     pub(crate) role: &'static str,
     pub(crate) content: Cow<'a, str>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    tool_calls: &'a [CalledTool],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_call_id: Option<&'a str>,
 }
 
 impl<'a> Message<'a> {
@@ -17,6 +23,7 @@ impl<'a> Message<'a> {
         Self {
             role: "user",
             content: content.into(),
+            ..Self::default()
         }
     }
 
@@ -25,6 +32,7 @@ impl<'a> Message<'a> {
         Self {
             role: "system",
             content: content.into(),
+            ..Self::default()
         }
     }
 
@@ -33,6 +41,43 @@ impl<'a> Message<'a> {
         Self {
             role: "assistant",
             content: content.into(),
+            ..Self::default()
+        }
+    }
+}
+
+impl<'a> Message<'a> {
+    /// The same, with the tool calls that the model made.
+    pub(crate) fn calling(mut self, calls: &'a [CalledTool]) -> Self {
+        self.tool_calls = calls;
+        self
+    }
+
+    /// What the tool of the call `id` said.
+    pub(crate) fn tool(id: &'a str, content: &'a str) -> Self {
+        Self {
+            role: "tool",
+            content: content.into(),
+            tool_call_id: Some(id),
+            ..Self::default()
+        }
+    }
+}
+
+/// The tools that a request offers.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Tools<'a> {
+    /// As the API has them: a list of functions.
+    pub(crate) offer: &'a Value,
+    /// The one that the model must call; `None`: none, it must answer in text.
+    pub(crate) call: Option<&'a str>,
+}
+
+impl Tools<'_> {
+    fn choice(&self) -> Value {
+        match self.call {
+            Some(name) => json!({"type": "function", "function": {"name": name}}),
+            None => "none".into(),
         }
     }
 }
@@ -60,6 +105,10 @@ struct Wire<'a> {
     ignore_eos: Option<bool>,
     temperature: u8,
     seed: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tools: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_choice: Option<Value>,
 }
 
 #[derive(Serialize)]
@@ -75,6 +124,18 @@ fn nine_digits(seed: u64) -> u32 {
 impl Body {
     /// The body that asks `messages`, with the sampling seed `seed`.
     pub(crate) fn of(&self, messages: &[Message<'_>], seed: u64) -> Bytes {
+        self.offering(messages, seed, None)
+    }
+
+    /// The same, with tools.
+    pub(crate) fn offering(
+        &self,
+        messages: &[Message<'_>],
+        seed: u64,
+        tools: Option<Tools<'_>>,
+    ) -> Bytes {
+        // The arguments of a call end where their grammar does: going on after it would break them.
+        let calls = tools.is_some_and(|tools| tools.call.is_some());
         let wire = Wire {
             model: &self.model,
             messages,
@@ -83,9 +144,11 @@ impl Body {
                 include_usage: true,
             }),
             max_tokens: self.max_tokens,
-            ignore_eos: self.ignore_eos.then_some(true),
+            ignore_eos: (self.ignore_eos && !calls).then_some(true),
             temperature: 0,
             seed: nine_digits(seed),
+            tools: tools.map(|tools| tools.offer),
+            tool_choice: tools.map(|tools| tools.choice()),
         };
         // Strings and numbers into memory: there is nothing in it that can fail.
         serde_json::to_vec(&wire).unwrap_or_default().into()
@@ -122,6 +185,37 @@ mod tests {
         assert!(
             !text.contains("stream_options") && !text.contains("ignore_eos"),
             "{text}"
+        );
+    }
+
+    #[test]
+    fn a_body_with_tools_says_which_one_is_to_be_called() {
+        let body = Body {
+            model: "m".to_owned(),
+            stream: true,
+            max_tokens: 16,
+            ignore_eos: true,
+        };
+        let offer = json!([{"type": "function", "function": {"name": "f"}}]);
+        let text = |call| {
+            let tools = Tools {
+                offer: &offer,
+                call,
+            };
+            let messages = [Message::tool("c", "7"), Message::assistant("").calling(&[])];
+            String::from_utf8(body.offering(&messages, 7, Some(tools)).to_vec()).unwrap()
+        };
+        let named = text(Some("f"));
+        assert!(named.contains(r#"{"role":"tool","content":"7","tool_call_id":"c"},{"role":"assistant","content":""}"#), "{named}");
+        assert!(
+            named.contains(r#""tool_choice":{"function":{"name":"f"},"type":"function"}"#),
+            "{named}"
+        );
+        assert!(!named.contains("ignore_eos"), "{named}");
+        let none = text(None);
+        assert!(
+            none.contains(r#""tool_choice":"none""#) && none.contains("ignore_eos"),
+            "{none}"
         );
     }
 }

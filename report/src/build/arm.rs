@@ -1,7 +1,7 @@
 //! One arm: a chain driven one way, over its blocks.
 
-use super::label;
 use super::row::{Block, row};
+use super::{agent, label};
 use crate::gather::{Gathered, Joined, Tapped};
 use crate::model::{Arm, LegRow, Strata};
 use crate::quantile::{Rules, plain, sort};
@@ -165,6 +165,7 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
             all().filter_map(|j| j.taps.as_ref()?.claimed.or(j.client.claimed_overhead)),
         ),
         task_added: tasks(&blocks, rules),
+        agent: agent::rows(run, cells, rules),
         prompt_tokens: middle(all().filter_map(|j| j.client.usage_prompt.map(u64::from))),
         chain,
     }

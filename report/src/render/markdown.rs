@@ -55,6 +55,9 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
             run.workload.output_tokens,
             run.workload.tokenizer,
         )?;
+        if let Some(filter) = &run.tool_filter {
+            writeln!(out, "\n{}.", words::filter(filter))?;
+        }
     }
     if report.arms.iter().any(|a| a.kind == "gateway") {
         headline(out, report)?;
@@ -143,8 +146,21 @@ fn arm_section(out: &mut String, arm: &Arm) -> std::fmt::Result {
     let client = [&arm.ttft, &arm.e2e, &arm.tpot];
     rows(
         out,
-        arm.legs.iter().chain(arm.task_added.as_ref()).chain(client),
+        arm.legs
+            .iter()
+            .chain(arm.task_added.as_ref())
+            .chain(words::agent(arm))
+            .chain(client),
     )?;
+    for tool in arm.agent.iter().flat_map(|agent| &agent.tools) {
+        writeln!(
+            out,
+            "\nTool `{}`: {}.",
+            tool.tool,
+            words::counts(&tool.outcomes)
+        )?;
+        rows(out, std::iter::once(&tool.latency))?;
+    }
     if !arm.recovered.is_empty() {
         writeln!(
             out,

@@ -2,6 +2,7 @@
 //! milliseconds.
 
 use crate::model::{Arm, Drift, LegRow, Reading, Report};
+use record::agent::ToolFilter;
 use record::manifest::{Company, Drive};
 use record::verdict::{Check, Finding};
 
@@ -47,6 +48,45 @@ pub(super) fn reading(reading: &Reading) -> String {
 /// A share in percent.
 pub(super) fn percent(share: Option<f64>) -> String {
     share.map_or_else(|| ABSENT.to_owned(), |s| format!("{:.2} %", s * 100.0))
+}
+
+/// The rows of an agent's turns and tasks; none of an arm of single calls.
+pub(super) fn agent(arm: &Arm) -> impl Iterator<Item = &LegRow> {
+    arm.agent.iter().flat_map(|agent| {
+        [
+            agent.turn.as_ref(),
+            Some(&agent.task),
+            agent.model.as_ref(),
+            agent.tool.as_ref(),
+        ]
+        .into_iter()
+        .flatten()
+    })
+}
+
+/// What the check of a tool filter found.
+pub(super) fn filter(filter: &ToolFilter) -> String {
+    let list = |names: &[String]| names.join(", ");
+    let saw = match filter.seen {
+        Some(seen) => format!("saw {seen} of {} tools", filter.offered),
+        None => format!("saw none of {} tools: it was not let in", filter.offered),
+    };
+    let mut text = format!(
+        "Tool filter of {} {}: a key that may not use {} {saw}",
+        filter.server,
+        if filter.holds() { "holds" } else { "FAILS" },
+        list(&filter.may_not),
+    );
+    for (what, names) in [
+        ("forbidden and listed", &filter.listed),
+        ("forbidden and run by name", &filter.ran),
+        ("not tried by name", &filter.untried),
+    ] {
+        if !names.is_empty() {
+            text.push_str(&format!("; {what}: {}", list(names)));
+        }
+    }
+    text
 }
 
 /// What the report is of.

@@ -241,7 +241,11 @@ pub(super) fn arm(arm: &Arm) -> Markup {
                 (strata.pressured) " text positions under back-pressure"
                 @if strata.identity_broken > 0 { b { "; the identity of the legs is broken on " (strata.identity_broken) " calls: a fault of the instrument" } }
             }
-            (lines(arm.legs.iter().chain(arm.task_added.as_ref()).chain([&arm.ttft, &arm.ttft_intended, &arm.tpot, &arm.e2e])))
+            (lines(arm.legs.iter().chain(arm.task_added.as_ref()).chain(words::agent(arm)).chain([&arm.ttft, &arm.ttft_intended, &arm.tpot, &arm.e2e])))
+            @for tool in arm.agent.iter().flat_map(|agent| &agent.tools) {
+                p.soft { "Tool " b { (tool.tool) } ": " (words::counts(&tool.outcomes)) }
+                (lines(std::iter::once(&tool.latency)))
+            }
             @if !arm.recovered.is_empty() {
                 p.soft { "Calls that took several attempts, in none of the legs above:" }
                 (lines(arm.recovered.iter()))

@@ -50,6 +50,7 @@ pub(super) fn runs(report: &Report) -> Markup {
                     } }
                 }
             } }
+            @if let Some(filter) = &run.tool_filter { p { (words::filter(filter)) "." } }
             @if let Some(verdict) = &run.verdict {
                 details {
                     summary { "All checks of the verdict" }

@@ -1,0 +1,43 @@
+//! Tool calls of agents, on disk and in memory.
+
+use record::agent::ToolUse;
+use record::rundir::{RunDir, RunDirError, SegmentWriter, TOOLS};
+use std::path::PathBuf;
+
+/// Size of a segment.
+const SEGMENT: u64 = 64 << 20;
+
+/// See the module. The directory is made with the first call.
+pub(super) struct ToolLog {
+    dir: PathBuf,
+    segments: Option<SegmentWriter<ToolUse>>,
+    all: Vec<ToolUse>,
+}
+
+impl ToolLog {
+    pub(super) fn of(run: &RunDir) -> Self {
+        Self {
+            dir: run.root().join(TOOLS),
+            segments: None,
+            all: Vec::new(),
+        }
+    }
+
+    pub(super) fn take(&mut self, one: ToolUse) -> Result<(), RunDirError> {
+        let segments = match &mut self.segments {
+            Some(segments) => segments,
+            none => none.insert(SegmentWriter::create(&self.dir, TOOLS, SEGMENT)?),
+        };
+        segments.append(&one)?;
+        self.all.push(one);
+        Ok(())
+    }
+
+    pub(super) fn sync(&mut self) -> Result<(), RunDirError> {
+        self.segments.as_mut().map_or(Ok(()), SegmentWriter::sync)
+    }
+
+    pub(super) fn let_go(&mut self) -> Vec<ToolUse> {
+        std::mem::take(&mut self.all)
+    }
+}
