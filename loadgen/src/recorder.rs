@@ -53,8 +53,8 @@ enum Event {
     /// Write down calls of an earlier process that have ended otherwise.
     Keep(Vec<ClientCall>),
     Used(Box<ToolUse>),
-    /// Hand back all tool calls.
-    Uses(Sender<Vec<ToolUse>>),
+    /// Bring all tool calls onto the disk.
+    Uses(Sender<()>),
     /// Hand back the calls of the cell, and write down its histograms.
     Cell(u32, Sender<Vec<ClientCall>>),
     End,
@@ -170,14 +170,13 @@ impl Recorder {
             .unwrap_or_default()
     }
 
-    /// The tool calls of the whole run; the recorder lets go of them.
-    pub(crate) fn tools(&self) -> Vec<ToolUse> {
+    /// Waits until the tool calls of the whole run are on the disk.
+    pub(crate) fn settle_tools(&self) {
         let (sender, receiver) = channel();
-        let asked = self.sender.send(Event::Uses(sender)).is_ok();
-        asked
-            .then(|| receiver.recv().ok())
-            .flatten()
-            .unwrap_or_default()
+        if self.sender.send(Event::Uses(sender)).is_ok() {
+            // An error is a recorder that has failed; the run ends with it.
+            let _ = receiver.recv();
+        }
     }
 
     /// Writes down what is left.
@@ -250,11 +249,13 @@ impl Worker {
                     result = self.kept(taken).and(result);
                 }
                 Ok(Event::Used(one)) => {
-                    let taken = self.tools.take(*one);
+                    let taken = self.tools.take(&one);
                     result = self.kept(taken).and(result);
                 }
                 Ok(Event::Uses(sender)) => {
-                    let _ = sender.send(self.tools.let_go());
+                    let synced = self.tools.sync();
+                    result = self.kept(synced).and(result);
+                    let _ = sender.send(());
                 }
                 Ok(Event::Keep(calls)) => {
                     for call in &calls {

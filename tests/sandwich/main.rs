@@ -17,5 +17,6 @@ mod resume;
 mod rig;
 mod routing;
 mod shards;
+mod tenants;
 mod tls;
 mod transparent;

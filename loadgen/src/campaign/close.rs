@@ -19,7 +19,10 @@ impl Campaign<'_> {
         self.mark_queues();
         write_calls(self.run, &self.calls)?;
         write_exchanges(self.run, &exchanges)?;
-        let tools = self.stage.recorder.tools();
+        self.stage.recorder.settle_tools();
+        // From the disk: an earlier process may have written some of them.
+        let (mut tools, _) = self.run.read_tools()?;
+        tools.retain(|one| self.cells.iter().any(|cell| cell.id == one.cell));
         if !tools.is_empty() {
             write_tools(self.run, &tools)?;
         }

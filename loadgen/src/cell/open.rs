@@ -41,21 +41,23 @@ impl Driver<'_, '_> {
                 closes = whole.filter(|end| due >= *end);
                 break;
             }
+            let own = self.stage.share.has(index);
+            let ready = if own { feed.next_blocking() } else { None };
+            if own && ready.is_none() {
+                break;
+            }
+            let go_on = || !self.stage.stop.requested() && !over.load(Ordering::Relaxed);
+            if ready.is_some() && !pacer::sleep_while(due, go_on) {
+                break;
+            }
             last = due;
             match warm {
                 true => opened = due,
                 false => measured += 1,
             }
-            if !self.stage.share.has(index) {
+            let Some(ready) = ready else {
                 continue;
-            }
-            let Some(ready) = feed.next_blocking() else {
-                break;
             };
-            let go_on = || !self.stage.stop.requested() && !over.load(Ordering::Relaxed);
-            if !pacer::sleep_while(due, go_on) {
-                break;
-            }
             scheduled += u64::from(!warm);
             if self.counts.in_flight.load(Ordering::Acquire) >= most {
                 continue;

@@ -1,4 +1,4 @@
-//! Tool calls of agents, on disk and in memory.
+//! Tool calls of agents, on disk.
 
 use record::agent::ToolUse;
 use record::rundir::{RunDir, RunDirError, SegmentWriter, TOOLS};
@@ -11,7 +11,6 @@ const SEGMENT: u64 = 64 << 20;
 pub(super) struct ToolLog {
     dir: PathBuf,
     segments: Option<SegmentWriter<ToolUse>>,
-    all: Vec<ToolUse>,
 }
 
 impl ToolLog {
@@ -19,25 +18,18 @@ impl ToolLog {
         Self {
             dir: run.root().join(TOOLS),
             segments: None,
-            all: Vec::new(),
         }
     }
 
-    pub(super) fn take(&mut self, one: ToolUse) -> Result<(), RunDirError> {
+    pub(super) fn take(&mut self, one: &ToolUse) -> Result<(), RunDirError> {
         let segments = match &mut self.segments {
             Some(segments) => segments,
             none => none.insert(SegmentWriter::create(&self.dir, TOOLS, SEGMENT)?),
         };
-        segments.append(&one)?;
-        self.all.push(one);
-        Ok(())
+        segments.append(one)
     }
 
     pub(super) fn sync(&mut self) -> Result<(), RunDirError> {
         self.segments.as_mut().map_or(Ok(()), SegmentWriter::sync)
-    }
-
-    pub(super) fn let_go(&mut self) -> Vec<ToolUse> {
-        std::mem::take(&mut self.all)
     }
 }
