@@ -248,32 +248,10 @@ impl Live {
     fn begin(ask: &Ask) -> Self {
         let started = now();
         let call = ClientCall {
-            cell: ask.cell,
-            seq: ask.seq,
             task: ask.task,
             warmup: ask.warmup,
-            intended: ask.intended,
-            started,
-            sent: None,
-            head: None,
-            first_choice: None,
-            first_text: None,
-            last_text: None,
-            finish: None,
-            done: None,
-            end: started,
-            status: None,
-            outcome: CallOutcome::Transport,
-            fault: None,
-            reused: false,
             prompt_tokens: ask.prompt_tokens,
-            usage_prompt: None,
-            usage_cached: None,
-            usage_completion: None,
-            text_events: 0,
-            longest_gap: None,
-            response_id: None,
-            claimed_overhead: None,
+            ..ClientCall::unanswered(ask.cell, ask.seq, ask.intended, started)
         };
         Self {
             told: Told {

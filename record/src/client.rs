@@ -106,6 +106,39 @@ pub struct ClientCall {
 }
 
 impl ClientCall {
+    /// Call `seq` of `cell`, due at `intended` and taken up at `started`, of which nothing has come back.
+    #[must_use]
+    pub fn unanswered(cell: u32, seq: u64, intended: Nanos, started: Nanos) -> Self {
+        Self {
+            cell,
+            seq,
+            task: None,
+            warmup: false,
+            intended,
+            started,
+            sent: None,
+            head: None,
+            first_choice: None,
+            first_text: None,
+            last_text: None,
+            finish: None,
+            done: None,
+            end: started,
+            status: None,
+            outcome: CallOutcome::Transport,
+            fault: None,
+            reused: false,
+            prompt_tokens: 0,
+            usage_prompt: None,
+            usage_cached: None,
+            usage_completion: None,
+            text_events: 0,
+            longest_gap: None,
+            response_id: None,
+            claimed_overhead: None,
+        }
+    }
+
     /// The value of `x-hopscope-request` by which taps name this call: `cell-seq`.
     #[must_use]
     pub fn key(&self) -> String {

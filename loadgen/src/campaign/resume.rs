@@ -176,31 +176,10 @@ fn rest_of(mut planned: Planned, spent: Nanos) -> Planned {
 /// A call that was due and whose end nobody wrote down.
 fn lost(like: &ClientCall, seq: u64, due: Nanos, cut: Nanos) -> ClientCall {
     ClientCall {
-        cell: like.cell,
-        seq,
-        task: None,
-        warmup: false,
-        intended: due,
-        started: due,
-        sent: None,
-        head: None,
-        first_choice: None,
-        first_text: None,
-        last_text: None,
-        finish: None,
-        done: None,
         end: cut,
-        status: None,
         outcome: CallOutcome::CutOff,
         fault: Some("the run was killed".to_owned()),
-        reused: false,
         prompt_tokens: like.prompt_tokens,
-        usage_prompt: None,
-        usage_cached: None,
-        usage_completion: None,
-        text_events: 0,
-        longest_gap: None,
-        response_id: None,
-        claimed_overhead: None,
+        ..ClientCall::unanswered(like.cell, seq, due, due)
     }
 }

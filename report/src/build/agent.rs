@@ -162,32 +162,12 @@ mod tests {
         let started = 1_000 * u64::from(task) + 100 * u64::from(turn);
         Joined {
             client: ClientCall {
-                cell: 0,
-                seq,
                 task: Some((task, turn)),
-                warmup: false,
-                intended: started,
-                started,
                 sent: Some(started),
-                head: None,
-                first_choice: None,
-                first_text: None,
-                last_text: None,
-                finish: None,
-                done: None,
                 end: started + 10,
                 status: Some(200),
                 outcome: CallOutcome::Complete,
-                fault: None,
-                reused: true,
-                prompt_tokens: 1,
-                usage_prompt: None,
-                usage_cached: None,
-                usage_completion: None,
-                text_events: 1,
-                longest_gap: None,
-                response_id: None,
-                claimed_overhead: None,
+                ..ClientCall::unanswered(0, seq, started, started)
             },
             taps: None,
         }
