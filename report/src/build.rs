@@ -34,6 +34,11 @@ pub fn build(runs: &[PathBuf]) -> Result<Report, ReportError> {
     };
     for path in runs {
         let run = gather(path, &mut losses)?;
+        let before = (
+            report.arms.len(),
+            report.perturbations.len(),
+            report.drifts.len(),
+        );
         report.simulated |= run.manifest.simulated;
         let groups = groups(&run);
         let whole: Vec<Arm> = groups
@@ -46,11 +51,12 @@ pub fn build(runs: &[PathBuf]) -> Result<Report, ReportError> {
         for (cells, whole) in groups.iter().zip(whole) {
             let phases = phases(&run, cells);
             let course = drift::course(&whole.drive);
-            report
-                .drifts
-                .extend(drift::drifts(&whole.chain, course, &phases));
+            report.drifts.extend(drift::drifts(&whole, course, &phases));
             report.arms.push(whole);
             report.arms.extend(phases);
+        }
+        if runs.len() > 1 {
+            name(&mut report, before, &run.name);
         }
         report.runs.push(info(run));
     }
@@ -63,6 +69,18 @@ pub fn build(runs: &[PathBuf]) -> Result<Report, ReportError> {
     }
     report.losses = losses;
     Ok(report)
+}
+
+/// Says of what `run` added to the report, from `before` on, whose it is: two runs may drive one chain
+/// alike, with other calls.
+fn name(report: &mut Report, before: (usize, usize, usize), run: &str) {
+    let named = |text: &mut String| *text = format!("{run}: {text}");
+    let arms = report.arms.iter_mut().skip(before.0);
+    arms.for_each(|arm| named(&mut arm.label));
+    let perturbations = report.perturbations.iter_mut().skip(before.1);
+    perturbations.for_each(|p| named(&mut p.label));
+    let drifts = report.drifts.iter_mut().skip(before.2);
+    drifts.for_each(|drift| named(&mut drift.chain));
 }
 
 /// An arm of each phase of a course of load.

@@ -9,7 +9,7 @@ use record::manifest::{Drive, Phase};
 const FEWEST: usize = 8;
 
 /// The drifts of one course: `phases` are the arms of its phases, in order.
-pub(crate) fn drifts(chain: &str, course: &[Phase], phases: &[Arm]) -> Vec<Drift> {
+pub(crate) fn drifts(whole: &Arm, course: &[Phase], phases: &[Arm]) -> Vec<Drift> {
     let steady = course
         .iter()
         .all(|p| same(p.rate, p.to) && course.first().is_some_and(|f| same(p.rate, f.rate)));
@@ -32,7 +32,8 @@ pub(crate) fn drifts(chain: &str, course: &[Phase], phases: &[Arm]) -> Vec<Drift
             .filter_map(|(hour, value)| Some((*hour, value?)))
             .collect();
         (points.len() >= FEWEST).then(|| Drift {
-            chain: chain.to_owned(),
+            run: whole.run.clone(),
+            chain: whole.chain.clone(),
             figure,
             phases: points.len(),
             slope_per_hour: slope(&points),

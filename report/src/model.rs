@@ -126,6 +126,8 @@ pub struct Strata {
 /// One chain, driven one way.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Arm {
+    /// The name of its run.
+    pub run: String,
     /// The chain.
     pub chain: String,
     /// Its kind.
@@ -184,6 +186,8 @@ pub struct Arm {
 /// What inserting the taps did: E2E tapped − untapped, against what the taps account for.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Perturbation {
+    /// The name of its run.
+    pub run: String,
     /// The chain.
     pub chain: String,
     /// The drive in words.
@@ -201,6 +205,8 @@ pub struct Perturbation {
 /// A figure over the phases of a steady course of load.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Drift {
+    /// The name of its run.
+    pub run: String,
     /// The chain.
     pub chain: String,
     /// What is looked at.

@@ -99,6 +99,8 @@ fn a_matrix_goes_on_after_a_kill_and_ends_what_it_started() {
     );
     let page = std::fs::read_to_string(dir.path().join("out/report.html")).unwrap();
     assert!(page.contains("simulated"));
+    // Both runs have this arm, with other calls.
+    assert!(page.contains("first: 1 at once") && page.contains("second: 1 at once"));
     assert!(TcpStream::connect(engine).is_err());
 
     // Nothing is left to do.

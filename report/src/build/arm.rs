@@ -127,6 +127,7 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
         .collect();
     Arm {
         kind: info.map(|i| i.kind.clone()).unwrap_or_default(),
+        run: run.name.clone(),
         label: drive.as_ref().map(label).unwrap_or_default(),
         drive: drive.unwrap_or(Drive::Closed { concurrency: 0 }),
         saturated: cells.iter().any(|c| c.saturated == Some(true)),

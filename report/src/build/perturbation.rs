@@ -38,6 +38,7 @@ fn one(
 ) -> Perturbation {
     let mut result = Perturbation {
         chain: arm.chain.clone(),
+        run: arm.run.clone(),
         label: arm.label.clone(),
         difference: None,
         expected: None,
