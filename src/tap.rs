@@ -6,6 +6,7 @@
 mod connection;
 mod context;
 mod crossing;
+mod early;
 mod ending;
 mod exchange;
 mod fault;

@@ -5,18 +5,18 @@
 //! the request, only where exactly one call can be meant. Whatever matched is confirmed by the
 //! echoed exchange id and by the response id; a contradiction drops the pair and is counted.
 
+mod seen;
+
 use crate::clock::Nanos;
 use crate::exchange::{Exchange, Outcome, Position};
+use seen::Seen;
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hash, Hasher as _};
 
-/// Response ids remembered to recognise an answer that came from a cache.
-const SEEN_IDS: usize = 65_536;
-
-/// Exchanges waiting for their counterpart, at the most; the oldest go first, and are counted.
-const MAX_WAITING: usize = 65_536;
+/// Exchanges that may wait for their counterpart in a process that never ends: some hundred megabytes.
+pub const MAX_WAITING: usize = 65_536;
 
 /// What matched a call to its inner exchanges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -205,9 +205,11 @@ struct Waiting {
     since: Nanos,
 }
 
-/// Takes exchanges in any order and gives calls.
-#[derive(Default)]
+/// Takes exchanges in any order and gives calls. By default it keeps whatever it is offered: who
+/// pairs the record of a run offers all of it before the first call is asked for.
 pub struct Pairer {
+    /// Exchanges that may wait at the most.
+    most: usize,
     /// Ended outer exchanges, by when they closed.
     outers: BTreeMap<(Nanos, u64), Exchange>,
     /// Inner exchanges with a call id.
@@ -216,13 +218,31 @@ pub struct Pairer {
     loose: VecDeque<Exchange>,
     /// Outer exchanges by what a fallback match goes by, also those handed out already.
     shades: HashMap<u64, SmallVec<[Shade; 1]>>,
-    /// Response ids, shortened.
-    seen: HashSet<u64>,
-    seen_order: VecDeque<u64>,
+    seen: Seen,
     counts: PairingCounts,
 }
 
+impl Default for Pairer {
+    fn default() -> Self {
+        Self::bounded(usize::MAX)
+    }
+}
+
 impl Pairer {
+    /// One that drops the oldest exchanges beyond `most` that wait, and counts them.
+    #[must_use]
+    pub fn bounded(most: usize) -> Self {
+        Self {
+            most,
+            outers: BTreeMap::new(),
+            inners: HashMap::new(),
+            loose: VecDeque::new(),
+            shades: HashMap::new(),
+            seen: Seen::default(),
+            counts: PairingCounts::default(),
+        }
+    }
+
     /// Takes one exchange.
     pub fn offer(&mut self, exchange: Exchange) {
         match (exchange.position, exchange.keys.call.clone()) {
@@ -254,11 +274,11 @@ impl Pairer {
     }
 
     fn bound(&mut self) {
-        while self.outers.len() > MAX_WAITING {
+        while self.outers.len() > self.most {
             self.outers.pop_first();
             self.counts.dropped += 1;
         }
-        while self.loose.len() > MAX_WAITING {
+        while self.loose.len() > self.most {
             self.loose.pop_front();
             self.counts.dropped += 1;
         }
@@ -350,15 +370,8 @@ impl Pairer {
         self.counts.pairable += u64::from(call.pairable());
         self.counts.paired += u64::from(call.pairable() && call.paired());
         self.counts.conflicts += u64::from(call.class == CallClass::Conflict);
-        if let Some(id) = call.outer.stream.response_id.as_ref().map(short)
-            && self.seen.insert(id)
-        {
-            self.seen_order.push_back(id);
-            if self.seen_order.len() > SEEN_IDS
-                && let Some(old) = self.seen_order.pop_front()
-            {
-                self.seen.remove(&old);
-            }
+        if let Some(id) = call.outer.stream.response_id.as_ref().map(short) {
+            self.seen.insert(id);
         }
     }
 
@@ -370,7 +383,7 @@ impl Pairer {
                     .stream
                     .response_id
                     .as_ref()
-                    .is_some_and(|id| self.seen.contains(&short(id)));
+                    .is_some_and(|id| self.seen.contains(short(id)));
                 if outer.claims.cache_hit || old {
                     CallClass::CacheHit
                 } else {

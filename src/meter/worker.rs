@@ -7,18 +7,24 @@ use crate::telemetry::Metrics;
 use record::clock;
 use record::exchange::{Exchange, Position};
 use record::manifest::TapHealth;
-use record::pairing::{Call, Pairer};
+use record::pairing::{Call, MAX_WAITING, Pairer};
 use record::rundir::{SegmentWriter, write_health};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 /// A settled call waits this long for an inner exchange that ends after its outer one.
 const GRACE: Duration = Duration::from_secs(1);
+/// Between two looks at the queue. The meter is not woken by a record: it would run at the very
+/// moment at which the last bytes of that call pass the gateway and the outer tap, and on a host
+/// with few CPUs be in their way.
+const PAUSE: Duration = Duration::from_millis(25);
+/// Records taken between two looks at what is due.
+const ROUND: usize = 1024;
 /// Between syncs of the segments and of the health file.
 const SYNC: Duration = Duration::from_secs(1);
 
@@ -72,7 +78,7 @@ impl Meter {
         let mut worker = Worker {
             options,
             segments,
-            pairer: Pairer::default(),
+            pairer: Pairer::bounded(MAX_WAITING),
             metrics: metrics.clone(),
             feed: feed.clone(),
             tally: tally.clone(),
@@ -129,16 +135,15 @@ struct Worker {
 impl Worker {
     fn run(&mut self, receiver: &Receiver<Finished>, stop: &AtomicBool) {
         loop {
-            match receiver.recv_timeout(Duration::from_millis(100)) {
-                Ok(finished) => {
-                    self.take(finished);
-                    for finished in receiver.try_iter().take(1024) {
-                        self.take(finished);
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) if stop.load(Ordering::Relaxed) => break,
-                Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => break,
+            // Asked for before the queue is emptied, so that what came before it is still taken.
+            let stopping = stop.load(Ordering::Relaxed);
+            let mut taken = 0;
+            for finished in receiver.try_iter().take(ROUND) {
+                self.take(finished);
+                taken += 1;
+            }
+            if stopping && taken < ROUND {
+                break;
             }
             let now = clock::now();
             let nanos = |d: Duration| u64::try_from(d.as_nanos()).unwrap_or(u64::MAX);
@@ -147,6 +152,9 @@ impl Worker {
             self.hand_out(&calls);
             if self.synced.elapsed() >= SYNC {
                 self.sync();
+            }
+            if taken < ROUND {
+                std::thread::sleep(PAUSE);
             }
         }
         let calls = self.pairer.finish();

@@ -1,6 +1,7 @@
 //! A client's connection: over HTTP/1 one exchange after another; HTTP/2 goes its own way.
 
 use super::context::TapContext;
+use super::early::Early;
 use super::exchange::{After, Arrived, Client, exchange, linger};
 use super::fault::Fault;
 use super::head::{self, HeadError};
@@ -12,17 +13,6 @@ use record::stamp::Arrival;
 use std::future::poll_fn;
 use std::time::Duration;
 use tokio::time::timeout;
-
-/// Bytes of one read of a head.
-const READ: usize = 8 * 1024;
-
-/// What was read before its turn.
-#[derive(Default)]
-struct Early {
-    bytes: Vec<u8>,
-    /// Of its last read; `None` where that was during the exchange before.
-    arrival: Option<Arrival>,
-}
 
 /// Why no request came.
 enum NoRequest {
@@ -60,15 +50,10 @@ async fn first_bytes(tap: &TapContext, client: &mut Socket) -> Option<Early> {
         return Some(early);
     }
     while PREFACE.starts_with(&early.bytes) && early.bytes.len() < PREFACE.len() {
-        let from = early.bytes.len();
-        early.bytes.resize(from + READ, 0);
-        let reading = poll_fn(|cx| client.poll_read(cx, &mut early.bytes[from..]));
-        let Ok(Ok((count @ 1.., arrival))) = timeout(tap.timeouts.client_idle, reading).await
-        else {
-            return None;
-        };
-        early.bytes.truncate(from + count);
-        early.arrival = Some(arrival);
+        match timeout(tap.timeouts.client_idle, early.read(client)).await {
+            Ok(true) => {}
+            _ => return None,
+        }
     }
     Some(early)
 }
@@ -103,7 +88,7 @@ async fn serve_http1(
         };
         (client, after) = (socket, served.1);
         match after {
-            After::Next(bytes) => early.bytes = bytes,
+            After::Next(next) => early = next,
             After::Close => break,
         }
         client.mark_reused();
@@ -118,13 +103,12 @@ async fn serve_http1(
 async fn next_request(
     tap: &TapContext,
     client: &mut Socket,
-    early: Early,
+    mut early: Early,
     shutdown: &mut ShutdownWatch,
 ) -> Result<Arrived, NoRequest> {
-    let mut bytes = early.bytes;
     let mut begin: Option<Arrival> = None;
     // Pipelined bytes were read during the exchange before: dated by now from above.
-    let mut read = (!bytes.is_empty()).then(|| {
+    let mut read = (!early.bytes.is_empty()).then(|| {
         early
             .arrival
             .unwrap_or_else(|| Arrival::instant(record::clock::now()))
@@ -132,9 +116,9 @@ async fn next_request(
     loop {
         if let Some(arrival) = read {
             begin.get_or_insert(arrival);
-            match head::request(&bytes) {
+            match head::request(&early.bytes) {
                 Ok(Some((length, head))) => {
-                    let rest = bytes.split_off(length);
+                    let rest = early.bytes.split_off(length);
                     return Ok(Arrived {
                         head,
                         begin: begin.unwrap_or(arrival),
@@ -151,24 +135,14 @@ async fn next_request(
         } else {
             tap.timeouts.client_idle
         };
-        let from = bytes.len();
-        bytes.resize(from + READ, 0);
-        let reading = timeout(
-            limit,
-            poll_fn(|cx| client.poll_read(cx, &mut bytes[from..])),
-        );
         let got = tokio::select! {
             biased;
-            got = reading => got,
+            got = timeout(limit, early.read(client)) => got,
             _ = shutdown.wait_for(|stop| *stop), if begin.is_none() => return Err(NoRequest::Over),
         };
-        let Ok(Ok((count, arrival))) = got else {
-            return Err(NoRequest::Over);
-        };
-        bytes.truncate(from + count);
-        if count == 0 {
-            return Err(NoRequest::Over);
+        match got {
+            Ok(true) => read = early.arrival,
+            _ => return Err(NoRequest::Over),
         }
-        read = Some(arrival);
     }
 }

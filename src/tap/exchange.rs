@@ -3,6 +3,7 @@
 
 use super::context::TapContext;
 use super::crossing::{self, Crossing};
+use super::early::Early;
 use super::ending::{Ending, Leftover, Why};
 use super::fault::Fault;
 use super::framing::BodyLength;
@@ -25,8 +26,8 @@ const LINGER: Duration = Duration::from_secs(1);
 
 /// What the client's connection does after an exchange.
 pub(crate) enum After {
-    /// With bytes of the next request.
-    Next(Vec<u8>),
+    /// With what came of the next request.
+    Next(Early),
     Close,
 }
 
@@ -244,12 +245,19 @@ async fn conclude(
             client: keep,
             upstream: reusable,
         } => {
+            let finished = live.close(leftover.sent);
+            let next = match &mut client {
+                Client::H1(socket) if keep => Early::pause(socket, leftover.surplus).await,
+                _ => Some(Early::default()),
+            };
             if reusable {
                 tap.upstream.release(upstream);
             }
-            tap.meter.finished(live.close(leftover.sent));
-            if keep {
-                return (client, After::Next(leftover.surplus));
+            tap.meter.finished(finished);
+            match next {
+                Some(next) if keep => return (client, After::Next(next)),
+                None => return (client, After::Close),
+                Some(_) => {}
             }
             // The answer may have come before all of the request had.
             client.linger().await;

@@ -175,3 +175,29 @@ fn an_inner_exchange_that_no_call_explains_is_forgotten_and_counted() {
     pairer.settle(u64::MAX, u64::MAX);
     assert_eq!((pairer.counts().inner_only, pairer.waiting()), (1, 0));
 }
+
+/// `count` calls, each with its inner exchange.
+fn many(count: usize) -> impl Iterator<Item = Exchange> {
+    (0..count as u64).flat_map(|n| {
+        let call = n.to_string();
+        let mut o = outer(&call);
+        (o.id, o.marks.closed) = (n, o.marks.closed + n);
+        [inner(n, &call), o]
+    })
+}
+
+#[test]
+fn the_record_of_a_run_of_any_length_is_paired_whole() {
+    let count = MAX_WAITING + 100;
+    let (calls, counts) = pair(many(count));
+    assert_eq!((calls.len(), counts.dropped), (count, 0));
+    assert_eq!(counts.rate(), Some(1.0));
+}
+
+#[test]
+fn a_process_that_never_ends_holds_so_many_and_counts_what_it_drops() {
+    let mut pairer = Pairer::bounded(100);
+    many(130).for_each(|e| pairer.offer(e));
+    let calls = pairer.finish();
+    assert_eq!((calls.len(), pairer.counts().dropped), (100, 30));
+}

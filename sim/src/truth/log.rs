@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -14,8 +14,10 @@ use super::{ExchangeTruth, Role};
 
 /// Exchanges that may wait for the writer. At 64 tokens each this is about 20 MB.
 const QUEUE: usize = 4096;
-/// A killed stand-in loses at most this much.
-const FLUSH_EVERY: Duration = Duration::from_millis(200);
+/// Between two looks at the queue, and so what a killed stand-in loses at the most. The writer is not
+/// woken by an exchange: it would run while that exchange's last bytes are on their way through what is
+/// being measured, and on a host with few CPUs in their way.
+const PAUSE: Duration = Duration::from_millis(25);
 
 /// Why a truth log could not be written.
 #[derive(Debug, thiserror::Error)]
@@ -203,7 +205,7 @@ impl Log {
 fn write_all(mut file: BufWriter<File>, waiting: &Receiver<Message>) -> io::Result<u64> {
     let mut written = 0;
     loop {
-        match waiting.recv_timeout(FLUSH_EVERY) {
+        match waiting.try_recv() {
             Ok(Message::Exchange(truth)) => {
                 write_line(&mut file, &truth)?;
                 written += 1;
@@ -213,8 +215,11 @@ fn write_all(mut file: BufWriter<File>, waiting: &Receiver<Message>) -> io::Resu
                 file.flush()?;
                 return Ok(written);
             }
-            Err(RecvTimeoutError::Timeout) => file.flush()?,
-            Err(RecvTimeoutError::Disconnected) => {
+            Err(TryRecvError::Empty) => {
+                file.flush()?;
+                std::thread::sleep(PAUSE);
+            }
+            Err(TryRecvError::Disconnected) => {
                 file.flush()?;
                 return Ok(written);
             }
