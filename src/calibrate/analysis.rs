@@ -28,12 +28,6 @@ const LEGS: [&str; 6] = [
 /// A run's floor is plausible within this factor of the floors that were seen here.
 pub const FLOOR_MARGIN: f64 = 3.0;
 
-/// Whether the bounds hold for a leg. The last chunk's own leg is told, without a bound: with one stream
-/// the relay's medians of it differ between blocks by more than the bound, and why is not known.
-pub(super) fn bounded(leg: &str) -> bool {
-    leg != "end"
-}
-
 /// The cells of the checks, by their index.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Checks {

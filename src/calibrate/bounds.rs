@@ -1,6 +1,6 @@
 //! What of a calibration is beyond its bounds, one line each.
 
-use super::analysis::{Checks, bounded};
+use super::analysis::Checks;
 use super::rig::{LONG, SLOW_GAP};
 use super::samples::Samples;
 use super::stats::quantile;
@@ -30,8 +30,7 @@ fn errors(settings: &Settings, found: &Calibration) -> Vec<String> {
         beyond.push("no leg was measured together with its floor".to_owned());
     }
     let few = |l: &&CalibrationLine| l.streams <= bounds.error_streams_max;
-    let lines = found.lines.iter().filter(few);
-    for line in lines.filter(|l| bounded(&l.leg)) {
+    for line in found.lines.iter().filter(few) {
         for (what, error, bound) in [
             ("p50", line.error.0, bounds.error_p50),
             ("p99", line.error.1, bounds.error_p99),

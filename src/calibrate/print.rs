@@ -65,10 +65,6 @@ fn write(out: &mut String, outcome: &Outcome) -> std::fmt::Result {
         out,
         "error = raw less the floor of a relay with as many streams, block by block; its interval holds 95 % over blocks."
     )?;
-    writeln!(
-        out,
-        "end has no bound: with one stream its floor differs between blocks by more than that."
-    )?;
     if let Some((slope, low, high)) = found.slope {
         let intercept = found.intercept.map_or_else(
             || "not measured".to_owned(),

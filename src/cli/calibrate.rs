@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// What to run, and the bounds (config/calibration.yaml: an hour; config/calibration-short.yaml: minutes).
+    /// What to run, and the bounds (config/calibration.yaml: twenty minutes; config/calibration-short.yaml: a few).
     #[arg(
         long,
         short,
