@@ -14,6 +14,7 @@ mod framing;
 mod head;
 mod http2;
 mod live;
+mod passing;
 mod patience;
 mod portion;
 mod relay;

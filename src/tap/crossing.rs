@@ -8,25 +8,21 @@ mod line;
 mod sides;
 mod steps;
 
-use super::context::TapContext;
-use super::ending::{Ending, Leftover, Why};
+use super::context::{TapContext, Timeouts};
+use super::ending::{Ending, Leftover};
 use super::framing::BodyLength;
 use super::head::{RequestHead, ResponseHead};
 use super::http2::{Asked, Asking, Session};
 use super::live::Live;
+use super::passing::Passing;
 use super::patience::Patience;
 use super::portion::Portion;
 use super::socket::Socket;
 use line::Line;
 use record::clock::Nanos;
-use record::exchange::Outcome;
 use record::stamp::Arrival;
 use sides::{Far, Near};
 use std::task::{Context, Poll};
-use std::time::Duration;
-
-/// Rounds of one poll before other tasks of the thread have their turn.
-const ROUNDS: u32 = 32;
 
 #[derive(Debug)]
 enum Outward {
@@ -169,54 +165,34 @@ impl<'a> Crossing<'a> {
         let sent = kept.map(|body| (body, 0, chunked));
         (ending, Leftover { surplus, sent })
     }
+}
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {
-        for _ in 0..ROUNDS {
-            let home = self.poll_homeward(cx);
-            if let Poll::Ready(Some(ending)) = home {
-                return Poll::Ready(ending);
-            }
-            let out = self.poll_outward(cx);
-            if let Poll::Ready(Some(ending)) = out {
-                return Poll::Ready(ending);
-            }
-            if home.is_pending() && out.is_pending() {
-                let bound = self.bound();
-                return self.patience.poll(cx, bound).map(|()| self.timed_out());
-            }
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
+impl Passing for Crossing<'_> {
+    fn step_homeward(&mut self, cx: &mut Context<'_>) -> Poll<Option<Ending>> {
+        self.poll_homeward(cx)
     }
 
-    /// The bound in force, and since when it counts.
-    fn bound(&self) -> (Duration, Nanos) {
-        let timeouts = &self.tap.timeouts;
-        if let Some(since) = self.near.blocked_since() {
-            return (timeouts.client_write, since);
-        }
-        let limit = match self.homeward {
-            Homeward::Head | Homeward::Interim(_) => timeouts.response_head,
-            _ => timeouts.stream_idle,
-        };
-        (limit, self.patience.last_activity)
+    fn step_outward(&mut self, cx: &mut Context<'_>) -> Poll<Option<Ending>> {
+        self.poll_outward(cx)
     }
 
-    fn timed_out(&mut self) -> Ending {
-        if self.near.blocked_since().is_some() {
-            return Ending::ClientGone;
-        }
-        self.unanswered_or_cut(Why::TimedOut)
+    fn unanswered(&self) -> bool {
+        matches!(self.homeward, Homeward::Head)
     }
 
-    fn unanswered_or_cut(&mut self, why: Why) -> Ending {
-        if matches!(self.homeward, Homeward::Head | Homeward::Interim(_)) {
-            return Ending::Unanswered(why);
-        }
-        self.live.fail(
-            Outcome::Truncated,
-            "response given up: silence or a refused request body",
-        );
-        Ending::Cut
+    fn blocked_since(&self) -> Option<Nanos> {
+        self.near.blocked_since()
+    }
+
+    fn timeouts(&self) -> &Timeouts {
+        &self.tap.timeouts
+    }
+
+    fn patience(&mut self) -> &mut Patience {
+        &mut self.patience
+    }
+
+    fn live(&mut self) -> &mut Live {
+        self.live
     }
 }

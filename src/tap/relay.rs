@@ -8,24 +8,21 @@
 mod homeward;
 mod outward;
 
-use super::context::TapContext;
+use super::context::{TapContext, Timeouts};
 use super::ending::{Ending, Leftover, Why};
 use super::head::RequestHead;
 use super::live::Live;
+use super::passing::Passing;
 use super::patience::Patience;
 use super::socket::Socket;
 use homeward::{Homeward, HomewardState};
 use outward::Outward;
 use record::clock::Nanos;
-use record::exchange::Outcome;
 use record::stamp::Arrival;
 use std::task::{Context, Poll};
-use std::time::Duration;
 
 /// Bytes of one read.
 const READ: usize = 16 * 1024;
-/// Rounds of one poll before other tasks of the thread have their turn.
-const ROUNDS: u32 = 32;
 
 /// One exchange between two connections.
 pub(crate) struct Relay<'a> {
@@ -69,7 +66,7 @@ impl<'a> Relay<'a> {
     /// Runs the exchange to its end.
     pub(crate) async fn run(mut self) -> (Ending, Leftover) {
         // Unconstrained, since tokio's budget would answer a read with "pending" although bytes
-        // are there, and so falsify what "waited" means; `ROUNDS` shares the thread instead.
+        // are there, and so falsify what "waited" means; `Passing::poll` shares the thread instead.
         let ending = tokio::task::unconstrained(std::future::poll_fn(|cx| self.poll(cx))).await;
         let kept = !self.outward.dropped;
         let sent = kept.then(|| {
@@ -87,53 +84,34 @@ impl<'a> Relay<'a> {
             },
         )
     }
+}
 
-    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Ending> {
-        for _ in 0..ROUNDS {
-            let home = self.poll_homeward(cx);
-            if let Poll::Ready(Some(ending)) = home {
-                return Poll::Ready(ending);
-            }
-            let out = self.poll_outward(cx);
-            if let Poll::Ready(Some(ending)) = out {
-                return Poll::Ready(ending);
-            }
-            if home.is_pending() && out.is_pending() {
-                let bound = self.bound();
-                return self.patience.poll(cx, bound).map(|()| self.timed_out());
-            }
-        }
-        cx.waker().wake_by_ref();
-        Poll::Pending
+impl Passing for Relay<'_> {
+    fn step_homeward(&mut self, cx: &mut Context<'_>) -> Poll<Option<Ending>> {
+        self.poll_homeward(cx)
     }
 
-    /// The bound in force, and since when it counts.
-    fn bound(&self) -> (Duration, Nanos) {
-        let timeouts = &self.tap.timeouts;
-        if let Some(since) = self.homeward.sending.blocked_since() {
-            return (timeouts.client_write, since);
-        }
-        match self.homeward.state {
-            HomewardState::Head => (timeouts.response_head, self.patience.last_activity),
-            _ => (timeouts.stream_idle, self.patience.last_activity),
-        }
+    fn step_outward(&mut self, cx: &mut Context<'_>) -> Poll<Option<Ending>> {
+        self.poll_outward(cx)
     }
 
-    fn timed_out(&mut self) -> Ending {
-        if self.homeward.sending.blocked_since().is_some() {
-            return Ending::ClientGone;
-        }
-        self.unanswered_or_cut(Why::TimedOut)
+    fn unanswered(&self) -> bool {
+        self.homeward.state == HomewardState::Head
     }
 
-    fn unanswered_or_cut(&mut self, why: Why) -> Ending {
-        if self.homeward.state == HomewardState::Head {
-            return Ending::Unanswered(why);
-        }
-        self.live.fail(
-            Outcome::Truncated,
-            "response given up: silence or a refused request body",
-        );
-        Ending::Cut
+    fn blocked_since(&self) -> Option<Nanos> {
+        self.homeward.sending.blocked_since()
+    }
+
+    fn timeouts(&self) -> &Timeouts {
+        &self.tap.timeouts
+    }
+
+    fn patience(&mut self) -> &mut Patience {
+        &mut self.patience
+    }
+
+    fn live(&mut self) -> &mut Live {
+        self.live
     }
 }

@@ -6,6 +6,7 @@ use crate::tap::ending::{Ending, Why};
 use crate::tap::framing::BodyLength;
 use crate::tap::head::ResponseHead;
 use crate::tap::http2::Answer;
+use crate::tap::passing::Passing as _;
 use crate::tap::portion::Broken;
 use record::exchange::Outcome;
 use record::stamp::{Arrival, Departure, Passage};
@@ -66,14 +67,14 @@ impl Crossing<'_> {
         let received = match ready!(self.near.poll_received(cx)) {
             Ok(received) => received,
             Err(Broken::Malformed) => {
-                return Poll::Ready(Some(self.unanswered_or_cut(Why::BadRequest)));
+                return Poll::Ready(Some(self.given_up(Why::BadRequest)));
             }
             Err(_) => return Poll::Ready(Some(Ending::ClientGone)),
         };
         self.patience.last_activity = received.arrival.at;
         self.body_seen += received.portion.data.len() as u64;
         if self.body_seen > self.tap.body_max {
-            return Poll::Ready(Some(self.unanswered_or_cut(Why::TooLarge)));
+            return Poll::Ready(Some(self.given_up(Why::TooLarge)));
         }
         self.outward_arrival = received.arrival;
         self.outward = Outward::Sending(received.portion);

@@ -6,6 +6,7 @@ use crate::tap::ending::{Ending, RETAIN, Why};
 use crate::tap::framing::{BodyLength, Framing};
 use crate::tap::head::{MAX_HEAD, RequestHead};
 use crate::tap::live::Live;
+use crate::tap::passing::Passing as _;
 use crate::tap::sending::Sending;
 use record::stamp::{Arrival, Passage};
 use std::ops::Range;
@@ -158,7 +159,7 @@ impl Relay<'_> {
         out.bytes.truncate(from + used);
         out.body_seen += out.ranges.iter().map(|r| r.len() as u64).sum::<u64>();
         if out.body_seen > self.tap.body_max {
-            return Poll::Ready(Some(self.unanswered_or_cut(Why::TooLarge)));
+            return Poll::Ready(Some(self.given_up(Why::TooLarge)));
         }
         out.arrival = arrival;
         out.state = OutwardState::Sending { head: false };
