@@ -306,7 +306,7 @@ impl Campaign<'_> {
         cell.gateway_cpu = spent(before.1, component.cpu());
         cell.gateway_memory = component.memory();
         let ended = now();
-        let calls = self.stage.recorder.cell(id);
+        let calls = self.stage.recorder.cell(id)?;
         cell.counted = Counted {
             seconds: ended.saturating_sub(began) as f64 / 1e9,
             answered: calls
@@ -320,7 +320,7 @@ impl Campaign<'_> {
         if let Some((order, beside)) = probe.zip(beside) {
             cell.floor_cell = Some(order.id);
             self.cells.push(cell);
-            self.floor(&order, block, beside?);
+            self.floor(&order, block, beside?)?;
         } else {
             self.cells.push(cell);
         }
@@ -354,14 +354,15 @@ impl Campaign<'_> {
     }
 
     /// Keeps what the floor probe did beside a cell.
-    fn floor(&mut self, order: &Order, block: u32, ran: Ran) {
+    fn floor(&mut self, order: &Order, block: u32, ran: Ran) -> Result<(), LoadError> {
         let drive = Drive::Open {
             rate: rate_of_way(&order.way),
             share: None,
         };
         self.cells.push(describe(order, &drive, block, ran));
-        let calls = self.stage.recorder.cell(order.id);
+        let calls = self.stage.recorder.cell(order.id)?;
         self.calls.extend(calls);
+        Ok(())
     }
 
     /// CPU seconds of the generator and of the taps so far.

@@ -22,7 +22,7 @@ pub enum LoadError {
         what: String,
     },
     /// The run directory could not be read or written. What was measured until then is in it.
-    #[error(transparent)]
+    #[error("{}{}", .0, go_on(.0))]
     RunDir(#[from] RunDirError),
     /// A file that the plan names could not be read.
     #[error("{path}: {source}")]
@@ -75,6 +75,14 @@ impl fmt::Display for PreflightFailure {
             write!(out, "status {status}, ")?;
         }
         write!(out, "{}; {}", self.what, self.remedy)
+    }
+}
+
+fn go_on(error: &RunDirError) -> &'static str {
+    if error.no_room() {
+        ", and the same command with --resume goes on with it"
+    } else {
+        ""
     }
 }
 

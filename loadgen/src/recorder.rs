@@ -55,7 +55,8 @@ enum Event {
     Used(Box<ToolUse>),
     /// Bring all tool calls onto the disk.
     Uses(Sender<()>),
-    /// Hand back the calls of the cell, and write down its histograms.
+    /// Hand back the calls of the cell once they are on the disk, and write down its histograms. Nothing is
+    /// handed back where something could not be written.
     Cell(u32, Sender<Vec<ClientCall>>),
     End,
 }
@@ -114,6 +115,7 @@ impl Recorder {
         let mut worker = Worker {
             segments,
             tools: ToolLog::of(run),
+            run: run.clone(),
             series: BufWriter::new(file(run.series())?),
             log: file(run.histograms())?,
             histograms: BTreeMap::new(),
@@ -154,20 +156,18 @@ impl Recorder {
     /// Writes calls into the record that no caller reports.
     pub(crate) fn keep(&self, calls: &[ClientCall]) -> Result<(), LoadError> {
         let sent = self.sender.send(Event::Keep(calls.to_vec()));
-        sent.map_err(|_| LoadError::Start {
-            what: "the recorder",
-            source: std::io::Error::other("it has ended"),
-        })
+        sent.map_err(|_| gone())
     }
 
-    /// The calls of a cell that has ended; the recorder lets go of them.
-    pub(crate) fn cell(&self, id: u32) -> Vec<ClientCall> {
+    /// The calls of a cell that has ended, when all of them are on the disk; the recorder lets go of them.
+    ///
+    /// # Errors
+    /// Not all of them are: [`Self::end`] tells why.
+    pub(crate) fn cell(&self, id: u32) -> Result<Vec<ClientCall>, LoadError> {
         let (sender, receiver) = channel();
         let asked = self.sender.send(Event::Cell(id, sender)).is_ok();
-        asked
-            .then(|| receiver.recv().ok())
-            .flatten()
-            .unwrap_or_default()
+        let told = asked.then(|| receiver.recv().ok()).flatten();
+        told.ok_or_else(gone)
     }
 
     /// Waits until the tool calls of the whole run are on the disk.
@@ -186,6 +186,14 @@ impl Recorder {
             Some(Ok(result)) => Ok(result?),
             _ => Ok(()),
         }
+    }
+}
+
+/// What callers of the recorder are told where it failed; [`Recorder::end`] has the reason.
+fn gone() -> LoadError {
+    LoadError::Start {
+        what: "the recorder",
+        source: std::io::Error::other("it has ended"),
     }
 }
 
@@ -223,6 +231,7 @@ struct Second {
 struct Worker {
     segments: SegmentWriter<ClientCall>,
     tools: ToolLog,
+    run: RunDir,
     series: BufWriter<File>,
     log: File,
     histograms: BTreeMap<(u32, &'static str), Histogram<u64>>,
@@ -241,44 +250,50 @@ struct Worker {
 impl Worker {
     fn run(&mut self, receiver: &Receiver<Event>) -> Result<(), RunDirError> {
         let mut next = Instant::now() + SECOND;
+        // The first thing that went wrong; the others follow from it.
         let mut result = Ok(());
         loop {
             match receiver.recv_timeout(next.saturating_duration_since(Instant::now())) {
                 Ok(Event::Told(told)) => {
                     let taken = self.take(*told);
-                    result = self.kept(taken).and(result);
+                    result = result.and(self.kept(taken));
                 }
                 Ok(Event::Used(one)) => {
                     let taken = self.tools.take(&one);
-                    result = self.kept(taken).and(result);
+                    result = result.and(self.kept(taken));
                 }
                 Ok(Event::Uses(sender)) => {
                     let synced = self.tools.sync();
-                    result = self.kept(synced).and(result);
+                    result = result.and(self.kept(synced));
                     let _ = sender.send(());
                 }
                 Ok(Event::Keep(calls)) => {
-                    for call in &calls {
-                        self.segments.append(call)?;
-                    }
+                    let taken = calls.iter().try_for_each(|c| self.segments.append(c));
+                    result = result.and(self.kept(taken));
                 }
                 Ok(Event::Cell(id, sender)) => {
-                    let _ = sender.send(self.calls.remove(&id).unwrap_or_default());
-                    self.write_histograms(|cell| cell == id);
+                    let calls = self.calls.remove(&id).unwrap_or_default();
+                    let written = self
+                        .sync()
+                        .and_then(|()| self.write_histograms(|c| c == id));
+                    result = result.and(self.kept(written));
+                    if result.is_ok() {
+                        let _ = sender.send(calls);
+                    }
                 }
                 Ok(Event::End) | Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if Instant::now() >= next {
                 next += SECOND;
-                self.tick();
-                self.sync()?;
+                let written = self.tick().and_then(|()| self.sync());
+                result = result.and(self.kept(written));
             }
         }
-        self.tick();
+        result?;
+        self.tick()?;
         self.sync()?;
-        self.write_histograms(|_| true);
-        result
+        self.write_histograms(|_| true)
     }
 
     fn sync(&mut self) -> Result<(), RunDirError> {
@@ -330,7 +345,7 @@ impl Worker {
         }
     }
 
-    fn tick(&mut self) {
+    fn tick(&mut self) -> Result<(), RunDirError> {
         let current = self
             .current
             .lock()
@@ -363,13 +378,10 @@ impl Worker {
             component_rss_bytes: current.component.resident(),
         };
         self.second.sent_before = sent;
-        let written = serde_json::to_writer(&mut self.series, &line).map_err(std::io::Error::from);
-        if let Err(error) = written
+        let written = serde_json::to_writer(&mut self.series, &line)
+            .map_err(std::io::Error::from)
             .and_then(|()| self.series.write_all(b"\n"))
-            .and_then(|()| self.series.flush())
-        {
-            tracing::warn!(%error, "cannot write the series");
-        }
+            .and_then(|()| self.series.flush());
         let left = (current.done > 0 && current.total > current.done).then(|| {
             self.began
                 .elapsed()
@@ -391,10 +403,11 @@ impl Worker {
             left,
             note: None,
         });
+        written.map_err(RunDirError::io(&self.run.series()))
     }
 
     /// Writes the histograms of the cells that `pick` takes, and lets go of them.
-    fn write_histograms(&mut self, pick: impl Fn(u32) -> bool) {
+    fn write_histograms(&mut self, pick: impl Fn(u32) -> bool) -> Result<(), RunDirError> {
         let (these, others) = std::mem::take(&mut self.histograms)
             .into_iter()
             .partition::<BTreeMap<_, _>, _>(|((cell, _), _)| pick(*cell));
@@ -407,9 +420,8 @@ impl Worker {
             .iter()
             .zip(these.values())
             .map(|(n, h)| (n.as_str(), Duration::ZERO, Duration::ZERO, h));
-        if let Err(error) = histogram::write_log(&mut self.log, entries) {
-            tracing::warn!(%error, "cannot write the histogram log");
-        }
+        histogram::write_log(&mut self.log, entries)
+            .map_err(RunDirError::io(&self.run.histograms()))
     }
 }
 

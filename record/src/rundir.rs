@@ -26,19 +26,19 @@ use crate::manifest::{FORMAT, Manifest, TapHealth};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 /// Why a run directory could not be read or written. Names the file.
 #[derive(Debug, thiserror::Error)]
 pub enum RunDirError {
     /// The operating system said no.
-    #[error("{path}: {source}")]
+    #[error("{path}: {source}{}", remedy(source))]
     Io {
         /// The file or directory.
         path: PathBuf,
         /// What it said.
-        source: std::io::Error,
+        source: io::Error,
     },
     /// A file does not hold what it should.
     #[error("{path}: {what}")]
@@ -69,11 +69,34 @@ pub enum RunDirError {
 }
 
 impl RunDirError {
-    fn io(path: &Path) -> impl FnOnce(std::io::Error) -> Self + use<'_> {
+    /// What the operating system said of `path`, as an error that names it.
+    pub fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + use<'_> {
         move |source| Self::Io {
             path: path.to_owned(),
             source,
         }
+    }
+
+    /// Whether there was no room left for the file.
+    #[must_use]
+    pub fn no_room(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if no_room(source))
+    }
+}
+
+/// The disk is full, or a quota or the largest size of a file is reached.
+fn no_room(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge
+    )
+}
+
+fn remedy(error: &io::Error) -> &'static str {
+    if no_room(error) {
+        "; make room there: what was written before is kept"
+    } else {
+        ""
     }
 }
 

@@ -8,7 +8,7 @@ use record::clock;
 use record::exchange::{Exchange, Position};
 use record::manifest::TapHealth;
 use record::pairing::{Call, MAX_WAITING, Pairer};
-use record::rundir::{SegmentWriter, write_health};
+use record::rundir::{RunDirError, SegmentWriter, write_health};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -84,6 +84,7 @@ impl Meter {
             tally: tally.clone(),
             synced: Instant::now(),
             disk_lost: 0,
+            full: false,
         };
         worker.write_health();
         let stopping = stop.clone();
@@ -130,6 +131,8 @@ struct Worker {
     synced: Instant,
     /// Records that the disk did not take.
     disk_lost: u64,
+    /// The disk takes nothing more: said once, not each second.
+    full: bool,
 }
 
 impl Worker {
@@ -166,13 +169,10 @@ impl Worker {
         facts::fill(&mut finished);
         let exchange = *finished.exchange;
         self.metrics.exchange(&exchange);
-        if let Some(segments) = &mut self.segments
-            && let Err(error) = segments.append(&exchange)
-        {
-            if self.disk_lost == 0 {
-                tracing::error!(%error, "cannot record exchanges; the run will count them as lost");
-            }
-            self.disk_lost += 1;
+        if let Some(segments) = &mut self.segments {
+            let taken = segments.append(&exchange);
+            self.disk_lost += u64::from(taken.is_err());
+            self.say(taken);
         }
         if self.options.paired.contains(&exchange.chain) {
             self.pairer.offer(exchange);
@@ -193,13 +193,23 @@ impl Worker {
 
     fn sync(&mut self) {
         self.synced = Instant::now();
-        if let Some(segments) = &mut self.segments
-            && let Err(error) = segments.sync()
-        {
-            tracing::error!(%error, "cannot sync the record");
+        if let Some(segments) = &mut self.segments {
+            let synced = segments.sync();
+            // There is room again.
+            self.full &= synced.is_err();
+            self.say(synced);
         }
         self.metrics.lateness(lag::summary(), lag::clock_steps());
         self.write_health();
+    }
+
+    /// Tells the first error of a row; traffic goes on.
+    fn say(&mut self, taken: Result<(), RunDirError>) {
+        if let Err(error) = taken
+            && !std::mem::replace(&mut self.full, true)
+        {
+            tracing::error!(%error, "cannot record exchanges; the run will count them as lost");
+        }
     }
 
     fn write_health(&self) {
@@ -208,14 +218,22 @@ impl Worker {
         };
         let health = TapHealth {
             instance: self.options.instance.clone(),
-            lost: self.tally.lost.load(Ordering::Relaxed) + self.disk_lost,
+            lost: self.tally.lost.load(Ordering::Relaxed) + self.disk_lost + self.unwritten(),
             lateness: lag::summary(),
             clock_steps: lag::clock_steps(),
             cpus: std::thread::available_parallelism()
                 .map_or(0, |n| u32::try_from(n.get()).unwrap_or(u32::MAX)),
         };
-        if let Err(error) = write_health(dir, &health) {
+        if let Err(error) = write_health(dir, &health)
+            && !self.full
+        {
             tracing::error!(%error, "cannot write the tap's health");
         }
+    }
+
+    /// Records that a full disk keeps in memory.
+    fn unwritten(&self) -> u64 {
+        let segments = self.segments.as_ref().filter(|_| self.full);
+        segments.map_or(0, SegmentWriter::waiting)
     }
 }

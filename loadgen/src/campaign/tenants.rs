@@ -139,10 +139,10 @@ impl Campaign<'_> {
                 ..Counted::default()
             };
             self.cells.push(cell);
-            self.calls.extend(self.stage.recorder.cell(order.id));
+            self.calls.extend(self.stage.recorder.cell(order.id)?);
         }
         if let Some((order, beside)) = probe.zip(beside) {
-            self.floor(&order, block, beside?);
+            self.floor(&order, block, beside?)?;
         }
         Ok(())
     }

@@ -14,6 +14,10 @@ use std::path::{Path, PathBuf};
 const MAGIC: &[u8; 8] = b"HOPSEG1\n";
 /// A longer frame cannot be one of ours: the length itself is damaged.
 const MAX_FRAME: usize = 64 << 20;
+/// Length and checksum before a record.
+const HEAD: usize = 8;
+/// What is written at once. A frame that fits is refused whole by a full disk, and the segment stays sound.
+const BUFFER: usize = 64 << 10;
 
 /// Writes records of one kind into numbered segments of a directory.
 #[derive(Debug)]
@@ -25,6 +29,8 @@ pub struct SegmentWriter<T> {
     written: u64,
     limit: u64,
     scratch: Vec<u8>,
+    /// Appended since the last sync.
+    waiting: u64,
     record: PhantomData<fn(&T)>,
 }
 
@@ -45,6 +51,7 @@ impl<T: Serialize> SegmentWriter<T> {
             written: 0,
             limit,
             scratch: Vec::new(),
+            waiting: 0,
             record: PhantomData,
         })
     }
@@ -52,27 +59,44 @@ impl<T: Serialize> SegmentWriter<T> {
     /// Appends one record. It is safe after the next [`Self::sync`].
     ///
     /// # Errors
-    /// The disk is full or gone; the record is then not in the segment.
+    /// The disk is full or gone; the record is then not in the segment. Those before it are, or wait.
     pub fn append(&mut self, record: &T) -> Result<(), RunDirError> {
         if self.open.is_none() || self.written >= self.limit {
             self.roll()?;
         }
-        let scratch = std::mem::take(&mut self.scratch);
         let path = self.current();
-        let body = postcard::to_extend(record, scratch).map_err(|e| RunDirError::Damaged {
+        let damaged = |what: String| RunDirError::Damaged {
             path: path.clone(),
-            what: e.to_string(),
-        })?;
-        if let (Some(file), Ok(length)) = (self.open.as_mut(), u32::try_from(body.len())) {
-            file.write_all(&length.to_le_bytes())
-                .and_then(|()| file.write_all(&crc32fast::hash(&body).to_le_bytes()))
-                .and_then(|()| file.write_all(&body))
-                .map_err(RunDirError::io(&path))?;
-            self.written += body.len() as u64 + 8;
+            what,
+        };
+        let mut frame = std::mem::take(&mut self.scratch);
+        frame.clear();
+        frame.extend_from_slice(&[0; HEAD]);
+        let mut frame = postcard::to_extend(record, frame).map_err(|e| damaged(e.to_string()))?;
+        if let Some((head, body)) = frame.split_at_mut_checked(HEAD) {
+            let length = u32::try_from(body.len()).map_err(|e| damaged(e.to_string()))?;
+            let (first, second) = head.split_at_mut(HEAD / 2);
+            first.copy_from_slice(&length.to_le_bytes());
+            second.copy_from_slice(&crc32fast::hash(body).to_le_bytes());
         }
-        self.scratch = body;
-        self.scratch.clear();
+        if let Some(file) = self.open.as_mut() {
+            let taken = file.write_all(&frame);
+            if taken.is_err() && file.buffer().is_empty() {
+                // A frame too long for the buffer broke off: what followed it in this segment could not be read.
+                self.open = None;
+            }
+            taken.map_err(RunDirError::io(&path))?;
+            self.written += frame.len() as u64;
+            self.waiting += 1;
+        }
+        self.scratch = frame;
         Ok(())
+    }
+
+    /// Records appended since the last sync: lost if the process ends before another one.
+    #[must_use]
+    pub fn waiting(&self) -> u64 {
+        self.waiting
     }
 
     fn current(&self) -> PathBuf {
@@ -87,7 +111,8 @@ impl<T: Serialize> SegmentWriter<T> {
         self.sync()?;
         self.next += 1;
         let path = self.current();
-        let mut file = BufWriter::new(File::create_new(&path).map_err(RunDirError::io(&path))?);
+        let file = File::create_new(&path).map_err(RunDirError::io(&path))?;
+        let mut file = BufWriter::with_capacity(BUFFER, file);
         file.write_all(MAGIC).map_err(RunDirError::io(&path))?;
         self.open = Some(file);
         self.written = MAGIC.len() as u64;
@@ -105,7 +130,9 @@ impl<T: Serialize> SegmentWriter<T> {
         };
         file.flush()
             .and_then(|()| file.get_ref().sync_data())
-            .map_err(RunDirError::io(&path))
+            .map_err(RunDirError::io(&path))?;
+        self.waiting = 0;
+        Ok(())
     }
 }
 
@@ -232,6 +259,47 @@ pub(super) fn read_all<T: DeserializeOwned>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A writer whose file is `/dev/full`, with what a first successful flush would have left.
+    fn on_a_full_disk(dir: &Path) -> SegmentWriter<(u32, String)> {
+        let mut writer = SegmentWriter::create(dir, "rows", 1 << 30).unwrap();
+        let full = File::options().write(true).open("/dev/full").unwrap();
+        writer.open = Some(BufWriter::with_capacity(BUFFER, full));
+        writer
+    }
+
+    #[test]
+    fn a_full_disk_is_named_with_its_remedy_and_what_waits_is_counted() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = on_a_full_disk(dir.path());
+        let mut refused = 0_u64;
+        for n in 0..100 {
+            refused += u64::from(writer.append(&(n, "x".repeat(1_000))).is_err());
+        }
+        // 64 KiB wait in memory; every record beyond is refused whole.
+        assert!((30..40).contains(&refused), "{refused}");
+        let error = writer.sync().unwrap_err();
+        assert!(error.no_room());
+        let said = error.to_string();
+        assert!(
+            said.contains("rows-") && said.contains("make room"),
+            "{said}"
+        );
+        assert_eq!(writer.waiting(), 100 - refused);
+    }
+
+    #[test]
+    fn what_follows_a_record_that_a_full_disk_broke_off_is_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut writer = on_a_full_disk(dir.path());
+        assert!(writer.append(&(0, "x".repeat(2 * BUFFER))).is_err());
+        // There is room again.
+        writer.append(&(1, "y".to_owned())).unwrap();
+        writer.sync().unwrap();
+        let (rows, _) = read_all::<(u32, String)>(dir.path(), "rows").unwrap();
+        assert_eq!(rows, [(1, "y".to_owned())]);
+        assert_eq!(writer.waiting(), 0);
+    }
 
     fn written(count: u32) -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
