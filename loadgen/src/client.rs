@@ -7,7 +7,7 @@ mod socket;
 mod watch;
 
 pub(crate) use called::CalledTool;
-pub(crate) use watch::{Broken, Cut};
+pub(crate) use watch::{Broken, Cut, TOTAL};
 
 use crate::target::{REQUEST_HEADER, Target};
 use bytes::Bytes;

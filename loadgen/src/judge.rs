@@ -2,7 +2,7 @@
 
 use crate::recorder::quantile;
 use config::scenario::VerdictLimits;
-use record::client::ClientCall;
+use record::client::{CallOutcome, ClientCall};
 use record::clock::Nanos;
 use record::manifest::{Calibration, Cell, Drive, TapHealth};
 use record::pairing::Call;
@@ -47,7 +47,7 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
     if !e.gateways.is_empty() {
         checks.extend([lateness(e), floor(e), stamp_class(e)]);
     }
-    checks.extend([lost(e), clock_steps(e), came_to_its_end(e)]);
+    checks.extend([lost(e), clock_steps(e), answered(e), came_to_its_end(e)]);
     checks.extend(e.late.map(together));
     Verdict { checks }
 }
@@ -356,6 +356,27 @@ fn together(late: Nanos) -> Check {
     )
 }
 
+/// A cell without one full answer has no figure, however punctual its load was.
+fn answered(e: &Evidence<'_>) -> Check {
+    let full = e.calls.iter().filter(|c| !c.warmup);
+    let full: HashSet<u32> = full
+        .filter(|c| c.outcome == CallOutcome::Complete)
+        .map(|c| c.cell)
+        .collect();
+    let without: Vec<&Cell> = headline(e)
+        .filter(|c| c.sent > 0 && !full.contains(&c.id))
+        .collect();
+    let chains: BTreeSet<&str> = without.iter().map(|c| c.chain.as_str()).collect();
+    let chains: Vec<&str> = chains.into_iter().collect();
+    Check::at_most(
+        "cells-without-answer",
+        "cells",
+        0.0,
+        Some(without.len() as f64),
+        chains.join(", "),
+    )
+}
+
 fn came_to_its_end(e: &Evidence<'_>) -> Check {
     Check::at_most(
         "stopped-early",
@@ -367,17 +388,4 @@ fn came_to_its_end(e: &Evidence<'_>) -> Check {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn faces_of_another_class_than_the_calibrated_one_are_told() {
-        use StampClass::{H2, Socket, Tls};
-        assert_eq!(uncalibrated(&[Socket, Socket], "socket").0, 0.0);
-        let (share, detail) = uncalibrated(&[Socket, H2, Tls, H2], "socket");
-        assert!(
-            (share - 0.75).abs() < 1e-9 && detail.contains("h2, tls"),
-            "{detail}"
-        );
-    }
-}
+mod tests;

@@ -1,12 +1,13 @@
 //! One short call a chain, before anything is measured.
 
 use crate::agent::body_for;
-use crate::client::{Ask, Client, Cut, NO_CELL};
+use crate::client::{Ask, Client, Cut, NO_CELL, TOTAL};
 use crate::lanes::Lanes;
 use crate::prompt::{Body, Message, Vocabulary};
 use crate::target::Target;
 use crate::{LoadError, Plan, PlannedChain, PreflightFailure};
-use config::ChainKind;
+use config::scenario::Timeouts;
+use config::{ChainKind, Period};
 use record::client::{CallOutcome, ClientCall};
 use record::clock::now;
 use std::sync::Arc;
@@ -52,6 +53,10 @@ pub(super) fn check(
             collect: false,
             opaque: endpoint.is_some(),
         };
+        let target = Arc::new(Target {
+            timeouts: patience(&target.timeouts),
+            ..Target::clone(&target)
+        });
         let client = Client::new(target.clone(), lanes.count(), Cut::default());
         let told = lanes.block_on(async move { client.call(0, ask).await });
         if let Some(failure) = told.and_then(|t| failure(planned, &target, &t.call)) {
@@ -65,21 +70,33 @@ pub(super) fn check(
     }
 }
 
+/// A few tokens need not as long as the longest answer: who waits for a stream that never ends is told soon.
+fn patience(timeouts: &Timeouts) -> Timeouts {
+    let enough = Period::sum([timeouts.first_byte, timeouts.silence].into_iter());
+    Timeouts {
+        total: timeouts.total.min(enough),
+        ..timeouts.clone()
+    }
+}
+
 fn failure(planned: &PlannedChain, target: &Target, call: &ClientCall) -> Option<PreflightFailure> {
     if call.outcome == CallOutcome::Complete {
         return None;
     }
-    let key = planned
-        .chain
-        .key_env
-        .as_ref()
-        .map_or("`key_env`", |k| k.as_str());
+    let model = &planned.chain.model;
     let remedy = match (call.status, call.outcome) {
-        (Some(401 | 403), _) => format!("check the key in {key}"),
-        (Some(404), _) => format!("check `model` ({}) and `path_prefix`", planned.chain.model),
-        (Some(400 | 422), _) => "the component refuses the request: see its log; --no-ignore-eos leaves the field out".to_owned(),
+        (Some(401 | 403), _) => match &planned.chain.key_env {
+            Some(key) => format!("check the key in {}", key.as_str()),
+            None => "name the variable that holds the key: the chain's `key_env`".to_owned(),
+        },
+        (Some(404), _) => format!("check `model` ({model}) and `path_prefix`"),
+        (Some(400 | 422), _) => format!("the component refuses the request: check `model` ({model}) and see its log; --no-ignore-eos leaves that field out"),
         (Some(500..), _) => "see the log of the component, and of what stands behind it".to_owned(),
         (_, CallOutcome::Connect) => "start the chain first: taps, component and engine".to_owned(),
+        (_, CallOutcome::TimedOut) if call.fault.as_deref() == Some(TOTAL) => format!(
+            "{TOKENS} tokens were asked for and {} events came: does the engine keep to `max_tokens`, and send [DONE]?",
+            call.text_events
+        ),
         (_, CallOutcome::Truncated) => "the answer has no proper end: does the component stream, and does the engine send [DONE]?".to_owned(),
         _ => "see the log of the component".to_owned(),
     };
@@ -87,10 +104,11 @@ fn failure(planned: &PlannedChain, target: &Target, call: &ClientCall) -> Option
         chain: planned.chain.name.clone(),
         address: target.place(),
         status: call.status,
-        what: call
-            .fault
-            .clone()
-            .unwrap_or_else(|| call.outcome.name().to_owned()),
+        what: match call.fault.as_deref() {
+            Some(TOTAL) => format!("not over within {:?}", target.timeouts.total.get()),
+            Some(fault) => fault.to_owned(),
+            None => call.outcome.name().to_owned(),
+        },
         remedy,
     })
 }

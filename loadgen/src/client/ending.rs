@@ -59,13 +59,14 @@ fn missing(stream: &StreamRecord, decoder: &Decoder) -> Option<String> {
     if decoder.framing() == Framing::Sse && stream.marks.done.is_none() {
         return say("no terminal marker [DONE]");
     }
-    let stated = stream.usage.and_then(|usage| usage.completion_tokens)?;
+    let stated = stream.usage.and_then(|usage| usage.completion_tokens);
     match (stated, stream.counts.text_events) {
-        (0, 0) => None,
-        (0, events) => Some(format!(
+        // An answer of nothing is the quickest of all: it must not count as one.
+        (None | Some(0), 0) => say("no text came"),
+        (Some(0), events) => Some(format!(
             "{events} events with text, but usage states no token"
         )),
-        (tokens, 0) => Some(format!("usage states {tokens} tokens, but no text came")),
+        (Some(tokens), 0) => Some(format!("usage states {tokens} tokens, but no text came")),
         _ => None,
     }
 }
@@ -112,6 +113,8 @@ mod tests {
             (format!("{TEXT}{END}"), Truncated),
             (format!("{TEXT}{DONE}"), Truncated),
             (format!("{END}{}{DONE}", usage(3)), Truncated),
+            (format!("{END}{}{DONE}", usage(0)), Truncated),
+            (format!("{END}{DONE}"), Truncated),
             (format!("{TEXT}{END}{}{DONE}", usage(0)), Truncated),
             (format!("{TEXT}data: {{oops\n\n{END}{DONE}"), Truncated),
             (format!("{TEXT}{error}{DONE}"), ErrorInStream),

@@ -139,4 +139,4 @@ impl Watch {
 pub(super) const CONNECT: &str = "no connection within `timeouts.connect`";
 pub(super) const FIRST_BYTE: &str = "no answer within `timeouts.first_byte`";
 pub(super) const SILENCE: &str = "silent for longer than `timeouts.silence`";
-pub(super) const TOTAL: &str = "not over within `timeouts.total`";
+pub(crate) const TOTAL: &str = "not over within `timeouts.total`";

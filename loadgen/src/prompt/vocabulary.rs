@@ -33,7 +33,12 @@ impl Vocabulary {
         let coder = match tokenizer {
             Tokenizer::O200k => tiktoken_rs::o200k_base().map_err(Into::into),
             Tokenizer::Cl100k => tiktoken_rs::cl100k_base().map_err(Into::into),
-            Tokenizer::File(path) => return Self::of(name, Coder::read(path), size),
+            Tokenizer::File(path) => {
+                let read = Coder::read(path).map_err(|error| {
+                    format!("{error}; name a model's tokenizer.json, or one that is built in: o200k, cl100k")
+                });
+                return Self::of(name, read.map_err(Into::into), size);
+            }
         };
         Self::of(name, coder.map(Coder::BuiltIn), size)
     }

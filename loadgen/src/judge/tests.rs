@@ -1,0 +1,94 @@
+use super::*;
+
+/// A cell of forty calls that were due, of which `sent` were sent, one CPU second in one.
+fn cell(sent: u64, generator_cpu: f64) -> Cell {
+    let mut cell = Cell {
+        counted: record::manifest::Counted {
+            seconds: 1.0,
+            answered: sent,
+        },
+        ..blank()
+    };
+    (cell.scheduled, cell.sent) = (Some(40), sent);
+    cell.generator_cpu = Some(generator_cpu);
+    cell
+}
+
+fn blank() -> Cell {
+    let text = r#"{"id": 0, "chain": "c", "drive": {"kind": "open", "rate": 40.0, "share": null}, "block": 0, "from": 0, "to": 1000000000, "scheduled": null, "sent": 0}"#;
+    serde_json::from_str(text).unwrap()
+}
+
+fn call(cell: u32, outcome: CallOutcome) -> ClientCall {
+    ClientCall {
+        outcome,
+        ..ClientCall::unanswered(cell, 0, 0, 0)
+    }
+}
+
+/// Names of the checks that fail.
+fn broken(cell: Cell, calls: &[ClientCall]) -> Vec<String> {
+    let none = HashSet::new();
+    let found = verdict(&Evidence {
+        limits: &VerdictLimits::default(),
+        cells: &[cell],
+        calls,
+        paired: &[],
+        taps: &[],
+        calibration: None,
+        legged: &none,
+        gateways: &none,
+        cpus: 1,
+        stopped: false,
+        late: None,
+    });
+    found.broken().map(|check| check.name.clone()).collect()
+}
+
+#[test]
+fn calls_that_were_due_and_not_sent_make_a_run_invalid() {
+    let answered = [call(0, CallOutcome::Complete)];
+    let has = |sent| broken(cell(sent, 0.1), &answered).contains(&"sent-share".to_owned());
+    assert!(!has(40) && has(39));
+}
+
+#[test]
+fn a_generator_at_its_limit_makes_a_run_invalid() {
+    let answered = [call(0, CallOutcome::Complete)];
+    let has = |cpu| broken(cell(40, cpu), &answered).contains(&"generator-cpu".to_owned());
+    assert!(!has(0.79) && has(0.81));
+}
+
+#[test]
+fn a_late_generator_makes_a_run_invalid_whatever_the_answers_were() {
+    let late = ClientCall {
+        started: 1_500_000,
+        ..call(0, CallOutcome::Complete)
+    };
+    let has = |calls: &[ClientCall]| {
+        broken(cell(40, 0.1), calls).contains(&"schedule-lag-p99".to_owned())
+    };
+    assert!(has(&[late]) && !has(&[call(0, CallOutcome::Complete)]));
+}
+
+#[test]
+fn a_cell_without_one_full_answer_makes_a_run_invalid() {
+    let has = |calls: &[ClientCall]| {
+        broken(cell(40, 0.1), calls).contains(&"cells-without-answer".to_owned())
+    };
+    let refused = call(0, CallOutcome::Status);
+    assert!(has(std::slice::from_ref(&refused)));
+    assert!(!has(&[refused, call(0, CallOutcome::Complete)]));
+    assert!(has(&[call(1, CallOutcome::Complete)]));
+}
+
+#[test]
+fn faces_of_another_class_than_the_calibrated_one_are_told() {
+    use StampClass::{H2, Socket, Tls};
+    assert_eq!(uncalibrated(&[Socket, Socket], "socket").0, 0.0);
+    let (share, detail) = uncalibrated(&[Socket, H2, Tls, H2], "socket");
+    assert!(
+        (share - 0.75).abs() < 1e-9 && detail.contains("h2, tls"),
+        "{detail}"
+    );
+}
