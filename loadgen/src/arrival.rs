@@ -220,6 +220,18 @@ mod tests {
     }
 
     #[test]
+    fn one_call_in_ten_seconds_is_due_every_ten_seconds() {
+        // A day of it, without waiting for it: dates are absolute, whatever happened to the calls before.
+        let day = Offsets::new(Arrivals::Uniform, 0.1, 1).take(8_640);
+        for (n, due) in (0_u64..).zip(day) {
+            assert!(
+                due.abs_diff((n * 10 + 5) * 1_000_000_000) < 100,
+                "{n}: {due}"
+            );
+        }
+    }
+
+    #[test]
     fn a_seed_is_a_schedule_and_a_rate_only_stretches_it() {
         let take = |rate: f64, seed: u64| -> Vec<u64> {
             Offsets::new(Arrivals::Poisson, rate, seed)

@@ -203,3 +203,43 @@ impl ClientCall {
         self.started.saturating_sub(self.intended)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Due at 100, taken up at 150, sent at 160; first text at 300, last at 900.
+    fn call(tokens: Option<u32>) -> ClientCall {
+        ClientCall {
+            sent: Some(160),
+            first_text: Some(300),
+            last_text: Some(900),
+            end: 950,
+            usage_completion: tokens,
+            ..ClientCall::unanswered(0, 0, 100, 150)
+        }
+    }
+
+    #[test]
+    fn latency_from_the_intended_send_holds_the_lag() {
+        let call = call(None);
+        assert_eq!((call.ttft(), call.ttft_intended()), (Some(140), Some(200)));
+        assert_eq!((call.e2e(), call.e2e_intended()), (Some(790), 850));
+        assert_eq!(call.lag(), 50);
+    }
+
+    #[test]
+    fn tpot_holds_no_first_token_and_is_absent_without_the_servers_count() {
+        assert_eq!(call(Some(4)).tpot(), Some(200.0));
+        assert_eq!((call(None).tpot(), call(Some(1)).tpot()), (None, None));
+    }
+
+    #[test]
+    fn a_call_without_text_has_no_latency_rather_than_none_at_all() {
+        let call = ClientCall::unanswered(0, 0, 100, 150);
+        assert_eq!(
+            (call.ttft(), call.ttft_choice(), call.e2e()),
+            (None, None, None)
+        );
+    }
+}

@@ -2,6 +2,7 @@
 
 mod agent;
 mod arm;
+mod pace;
 mod perturbation;
 mod row;
 

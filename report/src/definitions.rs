@@ -91,7 +91,7 @@ pub const DEFINITIONS: [Definition; 25] = [
     ),
     define(
         "tokens/s",
-        "completion tokens by the server's count ÷ the measured time, over all callers",
+        "completion tokens by the server's count ÷ the measured time, over all callers. Where answers came more slowly than calls were due, the time is as long as they took, here and for calls answered a second",
     ),
     define(
         "cached prompt tokens",

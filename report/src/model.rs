@@ -154,9 +154,10 @@ pub struct Arm {
     pub e2e: LegRow,
     /// TPOT.
     pub tpot: LegRow,
-    /// Calls answered in full a second of the measured time.
+    /// Calls answered in full a second of the measured time; where answers came more slowly than calls were
+    /// due, of the time that they took.
     pub rate: Option<f64>,
-    /// Completion tokens a second of the measured time, by the server's count.
+    /// Completion tokens a second of that time, by the server's count.
     pub tokens_rate: Option<f64>,
     /// Calls a second that met the scenario's objective, each by itself; `None` where it has none.
     pub goodput: Option<f64>,

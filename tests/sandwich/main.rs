@@ -17,6 +17,7 @@ mod processes;
 mod resume;
 mod rig;
 mod routing;
+mod schedule;
 mod shards;
 mod tenants;
 mod tls;

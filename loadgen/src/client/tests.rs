@@ -1,3 +1,5 @@
+mod shapes;
+
 use super::*;
 use crate::PlannedChain;
 use crate::lanes::Lanes;

@@ -141,3 +141,41 @@ impl Feed {
         self.bodies.blocking_lock().blocking_recv()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use config::scenario::Tokenizer;
+    use std::collections::HashSet;
+
+    #[test]
+    fn no_two_calls_of_any_part_or_cell_have_the_same_prompt() {
+        let vocabulary = Arc::new(Vocabulary::load(&Tokenizer::O200k).unwrap());
+        let mut seen = HashSet::new();
+        for salt in 0..4 {
+            for index in 0..2 {
+                let recipe = Recipe {
+                    vocabulary: vocabulary.clone(),
+                    body: Body {
+                        model: "m".to_owned(),
+                        stream: true,
+                        max_tokens: 16,
+                        ignore_eos: true,
+                    },
+                    tokens: 16,
+                    systems: Arc::default(),
+                    salt: Some(salt),
+                    sampling: 0,
+                };
+                let feed = Feed::start(recipe.clone(), Share { index, of: 2 }).unwrap();
+                for turn in 0..100 {
+                    let ready = feed.next_blocking().unwrap();
+                    assert_eq!(ready.seq, index + 2 * turn);
+                    assert!(seen.insert(recipe.text(ready.seq)), "{salt} {}", ready.seq);
+                    let body = std::str::from_utf8(&ready.body).unwrap();
+                    assert!(body.contains(&recipe.text(ready.seq)));
+                }
+            }
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! One arm: a chain driven one way, over its blocks.
 
+use super::pace::taken;
 use super::row::{Block, row};
 use super::{agent, label};
 use crate::gather::{Gathered, Joined, Tapped};
@@ -92,11 +93,20 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
         .filter_map(|c| c.floor_cell)
         .map(|id| run.calls_of(id).iter().collect())
         .collect();
+    let lasts = |c: &Cell| {
+        let (from, to) = window(c, phase);
+        to.saturating_sub(from)
+    };
+    let due: f64 = cells.iter().map(|c| lasts(c) as f64 / 1e9).sum();
     let seconds: f64 = cells
         .iter()
         .map(|c| {
-            let (from, to) = window(c, phase);
-            to.saturating_sub(from) as f64 / 1e9
+            let calls = due_in(c, phase, run.calls_of(c.id));
+            let full = calls.iter().map(|j| &j.client);
+            let ends = full
+                .filter(|c| c.outcome == CallOutcome::Complete)
+                .map(|c| c.end);
+            taken(ends.collect(), lasts(c)) / 1e9
         })
         .sum();
     let complete = all()
@@ -148,8 +158,8 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
         goodput: run
             .slo
             .as_ref()
-            .filter(|slo| seconds > 0.0 && bounds_a_call(slo))
-            .map(|slo| all().filter(|j| meets(&j.client, slo)).count() as f64 / seconds),
+            .filter(|slo| due > 0.0 && bounds_a_call(slo))
+            .map(|slo| all().filter(|j| meets(&j.client, slo)).count() as f64 / due),
         leaked: cells.iter().map(|c| c.leaked).sum(),
         cached_share: cached_share(all().map(|j| &j.client)),
         merge_ratio: (!ratios.is_empty()).then(|| ratios.iter().sum::<f64>() / ratios.len() as f64),
