@@ -46,6 +46,10 @@ fuzz seconds="10":
 bench:
     bench/hop-delay/run.sh
 
+# The load generator against AIPerf
+bench-generator:
+    bench/generator/run.sh
+
 # Everything that a change must pass
 ci:
     CI=true .ci/run

@@ -5,6 +5,7 @@
 #   tests/real/install.sh                    all of them
 #   tests/real/install.sh nginx envoy        these
 #   tests/real/install.sh --installed nginx  installs nothing; exit 1 and one line for each missing
+#   tests/real/install.sh aiperf guidellm    load generators, for bench/generator only: not among all of them
 #
 # Needs bash, python3 (3.11 or later, with venv) for the PyPI ones, apt-get for the Debian ones
 # (or the program itself on PATH). Exit 1 when one could not be installed, 2 on a wrong name.
@@ -14,11 +15,13 @@ set -uo pipefail
 . "$real_src/install/debian.sh"
 
 all=(litellm envoy vllm-router clients langgraph nginx haproxy prometheus tcpdump)
+# Large, and no test needs them.
+others=(aiperf guidellm)
 
 # kind_and_name WORD: prints "<kind> <component>".
 kind_and_name() {
     case "$1" in
-        litellm | envoy | vllm-router | clients | langgraph) echo "pypi $1" ;;
+        litellm | envoy | vllm-router | clients | langgraph | aiperf | guidellm) echo "pypi $1" ;;
         openai | httpx | h2 | aiohttp) echo "pypi clients" ;;
         nginx | haproxy | prometheus | tcpdump) echo "debian $1" ;;
         *) return 1 ;;
@@ -40,6 +43,7 @@ starts() {
         litellm) "$bin/python" -c 'import importlib.metadata as m; print("litellm", m.version("litellm"))' ;;
         clients) "$bin/python" -c 'import aiohttp, h2, httpx, openai; print("openai", openai.__version__)' ;;
         langgraph) "$bin/python" -c 'import importlib.metadata as m, langchain_mcp_adapters.tools, langchain.agents; print("langgraph", m.version("langgraph"))' ;;
+        aiperf | guidellm) "$bin/$1" --help >/dev/null && "$bin/python" -c 'import importlib.metadata as m, sys; print(sys.argv[1], m.version(sys.argv[1]))' "$1" ;;
         vllm-router) "$bin/python" -c 'import importlib.metadata as m; print("vllm-router", m.version("vllm-router"))' ;;
         envoy) "$bin/envoy" --version | grep -o 'version: .*' ;;
         nginx | haproxy) "$bin/$1" -v 2>&1 | head -n 1 ;;
@@ -73,7 +77,7 @@ main() {
     [ $# -gt 0 ] || set -- "${all[@]}"
     for word in "$@"; do
         kind_and_name "$word" >/dev/null || {
-            echo "install: no component is called $word; there are: ${all[*]}" >&2
+            echo "install: no component is called $word; there are: ${all[*]} ${others[*]}" >&2
             exit 2
         }
     done

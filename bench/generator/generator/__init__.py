@@ -1,0 +1,1 @@
+"""Load generators side by side on one engine stand-in: see README.md beside this package."""
