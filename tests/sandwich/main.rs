@@ -20,3 +20,4 @@ mod shards;
 mod tenants;
 mod tls;
 mod transparent;
+mod workload;

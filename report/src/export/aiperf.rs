@@ -31,10 +31,16 @@ pub(super) fn render(data: &CellData<'_>) -> Value {
         put("time_to_first_token", spread(&ttft, "ms", &rules));
         // TPOT as we define it: between the first text and the last.
         let itl = |call: &ClientCall| call.tpot().map(|nanos| nanos / 1e6);
-        put("inter_token_latency", spread(&data.sample(itl), "ms", &rules));
+        put(
+            "inter_token_latency",
+            spread(&data.sample(itl), "ms", &rules),
+        );
         let user = data.sample(|call| itl(call).filter(|ms| *ms > 0.0).map(|ms| 1e3 / ms));
         let unit = "tokens/sec/user";
-        put("output_token_throughput_per_user", spread(&user, unit, &rules));
+        put(
+            "output_token_throughput_per_user",
+            spread(&user, unit, &rules),
+        );
         put("inter_chunk_latency", chunks(data, &rules));
     }
     let input = data.sample(|call| Some(f64::from(call.prompt_tokens)));

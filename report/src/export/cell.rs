@@ -31,6 +31,7 @@ impl CellData<'_> {
             Drive::Open { rate, .. } => format!("open-{rate:.2}"),
             Drive::Capacity { rate } => format!("capacity-{rate:.2}"),
             Drive::Profile { .. } => "profile".to_owned(),
+            Drive::Trace { speed, .. } => format!("trace-x{speed}"),
             Drive::Tenant {
                 tenant, company, ..
             } => format!("tenant-{tenant}-{}", company.name()),
@@ -100,7 +101,8 @@ impl CellData<'_> {
 
     /// Answers were streamed: there are instants of text. An agent that is a black box streams nothing we read.
     pub(super) fn streamed(&self) -> bool {
-        self.manifest.workload.stream && !matches!(self.cell.drive, Drive::Agent { whole: true, .. })
+        self.manifest.workload.stream
+            && !matches!(self.cell.drive, Drive::Agent { whole: true, .. })
     }
 
     /// Calls a second that the schedule asked for; `None` without one, or with one that changes.
@@ -109,7 +111,10 @@ impl CellData<'_> {
             Drive::Open { rate, .. } | Drive::Capacity { rate } | Drive::Tenant { rate, .. } => {
                 Some(rate)
             }
-            Drive::Closed { .. } | Drive::Profile { .. } | Drive::Agent { .. } => None,
+            Drive::Closed { .. }
+            | Drive::Profile { .. }
+            | Drive::Trace { .. }
+            | Drive::Agent { .. } => None,
         }
     }
 
@@ -125,12 +130,15 @@ impl CellData<'_> {
     pub(super) fn arrivals(&self) -> Option<Arrivals> {
         let scenario = self.scenario?;
         match self.cell.drive {
-            Drive::Open { .. } | Drive::Capacity { .. } => {
-                Some(scenario.open_loop.as_ref().map_or(Arrivals::Poisson, |o| o.arrivals))
-            }
+            Drive::Open { .. } | Drive::Capacity { .. } => Some(
+                scenario
+                    .open_loop
+                    .as_ref()
+                    .map_or(Arrivals::Poisson, |o| o.arrivals),
+            ),
             Drive::Profile { .. } => scenario.profile.as_ref().map(|profile| profile.arrivals),
             Drive::Tenant { .. } => scenario.tenants.as_ref().map(|tenants| tenants.arrivals),
-            Drive::Closed { .. } | Drive::Agent { .. } => None,
+            Drive::Closed { .. } | Drive::Trace { .. } | Drive::Agent { .. } => None,
         }
     }
 }

@@ -6,6 +6,7 @@ use super::cell::{CellData, millis};
 use super::sample::{Sample, at};
 use crate::quantile::Rules;
 use record::client::{CallOutcome, ClientCall};
+use record::timeline::hash;
 use serde_json::{Map, Value, json};
 
 const QUANTILES: [(&str, f64); 11] = [
@@ -41,7 +42,10 @@ fn run(data: &CellData<'_>) -> Value {
     if manifest.simulated {
         words.push("simulated".to_owned());
     }
-    let valid = manifest.verdict.as_ref().is_some_and(record::verdict::Verdict::valid);
+    let valid = manifest
+        .verdict
+        .as_ref()
+        .is_some_and(record::verdict::Verdict::valid);
     if !valid {
         words.push("not-shown-to-be-valid".to_owned());
     }
@@ -56,7 +60,10 @@ fn run(data: &CellData<'_>) -> Value {
 
 /// The chain as one component: what stands in it and how it is set up is in its file.
 fn stack(data: &CellData<'_>) -> Value {
-    let text = data.manifest.config.get(&format!("chain {}", data.cell.chain));
+    let text = data
+        .manifest
+        .config
+        .get(&format!("chain {}", data.cell.chain));
     let text = text.map_or("", String::as_str);
     let component = data.chain.and_then(|chain| chain.gateway.as_ref());
     let version = component.and_then(|component| component.version.as_deref());
@@ -72,12 +79,9 @@ fn stack(data: &CellData<'_>) -> Value {
     }])
 }
 
-/// FNV-1a, 64 bits: the same for the same text, on every machine.
+/// The same for the same text, on every machine.
 fn fingerprint(text: &str) -> String {
-    let hash = text.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    format!("{hash:016x}")
+    format!("{:016x}", hash(text.as_bytes()))
 }
 
 fn load(data: &CellData<'_>) -> Value {
@@ -136,9 +140,8 @@ fn latency(data: &CellData<'_>) -> Value {
     let first = |call: &ClientCall| millis(call.sent, call.first_text).filter(|_| streamed);
     let tokens = |call: &ClientCall, least| call.usage_completion.filter(|n| *n >= least);
     let each = data.sample(|call| Some(whole(call)? / f64::from(tokens(call, 1)?)));
-    let later = data.sample(|call| {
-        Some((whole(call)? - first(call)?) / f64::from(tokens(call, 2)? - 1))
-    });
+    let later =
+        data.sample(|call| Some((whole(call)? - first(call)?) / f64::from(tokens(call, 2)? - 1)));
     json!({
         "time_to_first_token": spread(&data.sample(first), "ms", &rules),
         "normalized_time_per_output_token": spread(&each, "ms/token", &rules),
@@ -150,7 +153,9 @@ fn latency(data: &CellData<'_>) -> Value {
 
 /// A gap between events is one between tokens only where each event has one.
 fn gaps(data: &CellData<'_>, rules: &Rules) -> Option<Value> {
-    let gaps = data.gaps.filter(|gaps| data.streamed() && !gaps.is_empty())?;
+    let gaps = data
+        .gaps
+        .filter(|gaps| data.streamed() && !gaps.is_empty())?;
     let single = |call: &ClientCall| call.usage_completion == Some(call.text_events);
     if data.lost() > 0 || !data.complete().all(single) {
         return None;
@@ -169,7 +174,9 @@ fn gaps(data: &CellData<'_>, rules: &Rules) -> Option<Value> {
 }
 
 fn throughput(data: &CellData<'_>) -> Value {
-    let input = data.tokens(|call| Some(call.prompt_tokens)).map(|n| n as f64);
+    let input = data
+        .tokens(|call| Some(call.prompt_tokens))
+        .map(|n| n as f64);
     let output = data.tokens(|call| call.usage_completion).map(|n| n as f64);
     let both = input.zip(output).map(|(input, output)| input + output);
     let seconds = seconds(data).filter(|seconds| *seconds > 0.0);

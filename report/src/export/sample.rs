@@ -79,10 +79,17 @@ mod tests {
         assert_eq!((sample.mean(), sample.sum()), (Some(2.5), Some(10.0)));
         assert_eq!(sample.at(0.5, &rules), Some(2.5));
         assert!((sample.deviation().unwrap() - 1.25_f64.sqrt()).abs() < 1e-12);
-        assert_eq!((sample.at(0.99, &rules), sample.at(0.01, &rules)), (None, None));
+        assert_eq!(
+            (sample.at(0.99, &rules), sample.at(0.01, &rules)),
+            (None, None)
+        );
         let many = || (0..10_001).map(f64::from);
         assert_eq!(Sample::of(many(), 0).at(0.99, &rules), Some(9_900.0));
-        assert_eq!(Sample::of(many(), 500).at(0.99, &rules), None, "too many lost");
+        assert_eq!(
+            Sample::of(many(), 500).at(0.99, &rules),
+            None,
+            "too many lost"
+        );
         let none = Sample::of(std::iter::empty(), 3);
         assert_eq!((none.mean(), none.at(0.5, &rules)), (None, None));
     }

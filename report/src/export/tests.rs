@@ -114,13 +114,19 @@ fn vllm_gets_its_own_definitions() {
     // To the first chunk with a choice, and to the last one.
     assert_eq!(number(&json, "/mean_ttft_ms"), 10.0);
     assert_eq!(number(&json, "/mean_e2el_ms"), 115.0);
-    assert_eq!(number(&json, "/mean_tpot_ms"), (105.0_f64 / 9.0 * 1e6).round() / 1e6);
+    assert_eq!(
+        number(&json, "/mean_tpot_ms"),
+        (105.0_f64 / 9.0 * 1e6).round() / 1e6
+    );
     // Eight gaps of 20 ms, and of each call the 20 before its first text and the 5 to its finish.
     let itl = number(&json, "/mean_itl_ms");
     assert!((itl - 210.0 / 12.0).abs() < 0.05, "{itl}");
     // Until the last answer, the failed one's too.
     assert_eq!(number(&json, "/duration"), 0.172);
-    assert_eq!(number(&json, "/request_throughput"), (2.0_f64 / 0.172 * 1e6).round() / 1e6);
+    assert_eq!(
+        number(&json, "/request_throughput"),
+        (2.0_f64 / 0.172 * 1e6).round() / 1e6
+    );
     for (field, value) in [
         ("num_prompts", json!(3)),
         ("completed", json!(2)),
@@ -150,7 +156,10 @@ fn aiperf_gets_its_own_definitions() {
     assert_eq!(number(&json, "/time_to_first_token/avg"), 30.0);
     assert_eq!(number(&json, "/request_latency/avg"), 110.0);
     let itl = 80.0_f64 / 9.0;
-    assert_eq!(number(&json, "/inter_token_latency/avg"), (itl * 1e6).round() / 1e6);
+    assert_eq!(
+        number(&json, "/inter_token_latency/avg"),
+        (itl * 1e6).round() / 1e6
+    );
     let user = number(&json, "/output_token_throughput_per_user/avg");
     assert!((user - 1e3 / itl).abs() < 1e-3, "{user}");
     assert!((number(&json, "/inter_chunk_latency/avg") - 20.0).abs() < 0.02);
@@ -176,7 +185,10 @@ fn llm_d_gets_our_definitions_in_its_schema() {
     let figure = |path: &str| number(&json, &format!("{all}{path}"));
     assert_eq!(figure("/latency/time_to_first_token/mean"), 30.0);
     assert_eq!(figure("/latency/request_latency/mean"), 122.0);
-    assert_eq!(figure("/latency/normalized_time_per_output_token/mean"), 12.2);
+    assert_eq!(
+        figure("/latency/normalized_time_per_output_token/mean"),
+        12.2
+    );
     let tpot = (92.0_f64 / 9.0 * 1e6).round() / 1e6;
     assert_eq!(figure("/latency/time_per_output_token/mean"), tpot);
     let found = json.pointer(all).unwrap();
@@ -191,7 +203,10 @@ fn llm_d_gets_our_definitions_in_its_schema() {
     let rate = figure("/throughput/output_token_rate/mean");
     assert!((rate - 20.0 / 0.172).abs() < 1e-3, "{rate}");
     let stack = &json["scenario"]["stack"][0]["standardized"];
-    assert_eq!((&stack["tool"], &stack["tool_version"]), (&json!("G"), &json!("2")));
+    assert_eq!(
+        (&stack["tool"], &stack["tool_version"]),
+        (&json!("G"), &json!("2"))
+    );
     let words = json["run"]["keywords"].as_array().unwrap();
     assert!(words.contains(&json!("simulated")) && words.contains(&json!("not-shown-to-be-valid")));
 }
@@ -208,7 +223,10 @@ fn probes_and_searches_are_left_out_unless_they_are_named() {
         .collect();
     assert_eq!(
         names,
-        ["gate-open-3.00-block0-cell0.json", "gate-closed-4-block0-cell3.json"]
+        [
+            "gate-open-3.00-block0-cell0.json",
+            "gate-closed-4-block0-cell3.json"
+        ]
     );
     let one = |cell: u32| Pick {
         cells: vec![cell],
@@ -216,11 +234,23 @@ fn probes_and_searches_are_left_out_unless_they_are_named() {
     };
     assert_eq!(files(one(2)).unwrap().files.len(), 1);
     let error = files(one(9)).unwrap_err().to_string();
-    assert!(error.contains("[9]") && error.contains("gate") && error.contains("4 cells"), "{error}");
+    assert!(
+        error.contains("[9]") && error.contains("gate") && error.contains("4 cells"),
+        "{error}"
+    );
     // A cell without calls and without a log of gaps has no figures, and no zeros in their place.
     let empty = &files(one(3)).unwrap().files[0].json;
-    for field in ["mean_ttft_ms", "mean_itl_ms", "duration", "request_throughput", "total_output_tokens"] {
+    for field in [
+        "mean_ttft_ms",
+        "mean_itl_ms",
+        "duration",
+        "request_throughput",
+        "total_output_tokens",
+    ] {
         assert_eq!(empty[field], Value::Null, "{field}");
     }
-    assert_eq!((&empty["completed"], &empty["request_rate"]), (&json!(0), &json!("inf")));
+    assert_eq!(
+        (&empty["completed"], &empty["request_rate"]),
+        (&json!(0), &json!("inf"))
+    );
 }
