@@ -3,6 +3,7 @@
 
 mod calibrate;
 mod demo;
+mod export;
 mod load;
 mod merge;
 mod report;
@@ -32,6 +33,8 @@ enum Command {
     Merge(merge::Args),
     /// Makes the page, and on demand Markdown and JSON, of run directories.
     Report(report::Args),
+    /// Writes a run's cells in the forms of other tools: vLLM's benchmark, AIPerf, llm-d.
+    Export(export::Args),
     /// Runs the whole on this machine with stand-ins: taps, controls, load, calibration, report.
     Demo(demo::Args),
     /// Prints the error of the instrument on this machine; exit code 1 beyond its bounds.
@@ -60,6 +63,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Load(args) => load::run(&args),
         Command::Merge(args) => merge::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Export(args) => export::run(&args),
         Command::Demo(args) => demo::run(&args),
         Command::Calibrate(args) => calibrate::run(&args),
         Command::Sim(args) => sim::run(args),

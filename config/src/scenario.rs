@@ -5,6 +5,7 @@ mod check;
 mod limits;
 mod profile;
 mod tenants;
+mod trace;
 mod workload;
 
 use schemars::JsonSchema;
@@ -14,7 +15,8 @@ pub use agent::{Agent, AgentCall, AgentEndpoint, AgentTools, FilterCheck};
 pub use limits::VerdictLimits;
 pub use profile::{Profile, ProfilePhase};
 pub use tenants::{Flood, Tenant, Tenants};
-pub use workload::{Prompts, SystemPrompts, Timeouts, Tokenizer, Workload};
+pub use trace::{TimeUnit, Trace};
+pub use workload::{Prompts, SystemPrompts, Timeouts, Tokenizer, UsageProbe, Workload};
 
 use crate::chain::ChainKind;
 use crate::scalar::Period;
@@ -44,6 +46,9 @@ pub struct Scenario {
     /// A course of load over time: bursts, ramps, long runs. Driven once a block, like every other cell.
     #[serde(default)]
     pub profile: Option<Profile>,
+    /// The replay of a recorded course of calls. Driven once a block, like every other cell.
+    #[serde(default)]
+    pub trace: Option<Trace>,
     /// Several tenants at once: isolation, and what a noisy neighbour does.
     #[serde(default)]
     pub tenants: Option<Tenants>,

@@ -314,6 +314,70 @@ fn scenarios_that_could_not_be_run_or_judged_are_refused() {
 }
 
 #[test]
+fn prompts_that_could_not_be_made_or_corrected_are_refused() {
+    let trace = "seed: 1\ntrace: {file: t.jsonl}";
+    for (from, to, said) in [
+        (
+            "output_tokens: 16}",
+            "output_tokens: 16, usage_probe: {referense: x}}",
+            "unknown key `referense`",
+        ),
+        (
+            "output_tokens: 16}",
+            "output_tokens: 16, usage_probe: {reference: a/b}}",
+            "4:70: `workload.usage_probe.reference` is `a/b`",
+        ),
+        (
+            "seed: 1",
+            "seed: 1\ntrace: {speed: 2.0}",
+            "lacks the key `file`",
+        ),
+        (
+            "seed: 1",
+            "seed: 1\ntrace: {file: t, speed: 0.0}",
+            "`trace.speed`",
+        ),
+        (
+            "seed: 1",
+            "seed: 1\ntrace: {file: t, time_unit: us}",
+            "use one of `ms`",
+        ),
+        (
+            "seed: 1",
+            "seed: 1\ntrace: {file: t, duration: 0}",
+            "nothing would be replayed",
+        ),
+    ] {
+        let error = scenario_with(from, to);
+        assert!(error.contains(said), "{to}\n{error}\nexpected: {said}");
+    }
+    let with = |workload: &str, more: &str| {
+        let text = SCENARIO.replacen("output_tokens: 16", workload, 1);
+        refused::<Scenario>(&text.replacen("seed: 1", more, 1))
+    };
+    for (workload, more, said) in [
+        (
+            "output_tokens: 16, usage_probe: {}",
+            trace,
+            "the lengths of a trace's prompts are not corrected",
+        ),
+        (
+            "output_tokens: 16, system: {count: 1, tokens: 9}",
+            trace,
+            "how long whole prompts are",
+        ),
+        (
+            "output_tokens: 16, usage_probe: {}",
+            "seed: 1\nagent: {turns: 1, tasks: 1, concurrency: 1}",
+            "agents' prompts are not corrected",
+        ),
+    ] {
+        let error = with(workload, more);
+        assert!(error.contains(said), "{more}\n{error}\nexpected: {said}");
+    }
+}
+
+#[test]
 fn agents_whose_tools_could_not_be_called_are_refused() {
     let good = "seed: 1\nagent: {turns: 3, tasks: 1, tools: {server: \"http://h/mcp\", calls: [{turn: 1, tool: a}, {turn: 2, tool: b}]}}";
     let text = SCENARIO.replacen("seed: 1", good, 1);

@@ -3,6 +3,7 @@
 mod close;
 mod plan;
 mod preflight;
+mod probe;
 mod queue;
 mod resume;
 mod tenants;
@@ -16,6 +17,7 @@ use crate::recorder::{Recorder, quantile};
 use crate::seed::derive;
 use crate::shard::{Share, Slots, slot};
 use crate::target::Target;
+use crate::trace::Trace;
 use crate::usage::{Component, cpu_of};
 use crate::{LoadError, Plan, PlannedChain, Progress, Stop, pacer, taps};
 use config::ChainKind;
@@ -28,6 +30,7 @@ use record::agent::ToolFilter;
 use record::client::{CallOutcome, ClientCall};
 use record::clock::{Nanos, now};
 use record::manifest::{Capacity, Cell, Counted, Drive};
+use record::probe::TokenProbe;
 use record::rundir::RunDir;
 use resume::Earlier;
 use std::collections::{HashMap, HashSet};
@@ -43,6 +46,8 @@ pub(crate) fn run(
     plan.check()?;
     crate::lanes::raise_file_limit();
     let lanes = Lanes::start(plan.lanes.get())?;
+    let trace = plan.scenario.trace.as_ref();
+    let trace = trace.map(Trace::open).transpose()?.map(Arc::new);
     let vocabulary = Arc::new(Vocabulary::load(&plan.scenario.workload.tokenizer)?);
     let targets: Vec<Arc<Target>> = plan
         .chains
@@ -55,6 +60,8 @@ pub(crate) fn run(
         true => Some(Earlier::read(plan)?),
         false => None,
     };
+    let asked = (&targets[..], &lanes, &*vocabulary);
+    let token_probes = probe::found(plan, earlier.as_ref(), asked, &*progress)?;
     let run = match plan.resume {
         true => RunDir::open(&plan.out)?,
         false => RunDir::create(&plan.out)?,
@@ -70,6 +77,7 @@ pub(crate) fn run(
         run: &plan.name,
         ignore_eos: plan.ignore_eos,
         share: Share::of(plan.shard.as_ref()),
+        lengths: probe::lengths(plan, &token_probes),
     };
     let mut campaign = Campaign {
         plan,
@@ -87,6 +95,8 @@ pub(crate) fn run(
         run: &run,
         started: record::host::now_rfc3339(),
         tool_filter,
+        token_probes,
+        trace,
     };
     if let Some(earlier) = earlier {
         campaign.take_up(earlier)?;
@@ -129,6 +139,8 @@ pub(crate) struct Campaign<'a> {
     run: &'a RunDir,
     started: String,
     tool_filter: Option<ToolFilter>,
+    token_probes: Vec<TokenProbe>,
+    trace: Option<Arc<Trace>>,
 }
 
 impl Campaign<'_> {

@@ -7,14 +7,16 @@ mod open;
 use crate::arrival::Offsets;
 use crate::client::{Ask, Client, Cut};
 use crate::lanes::Lanes;
-use crate::prompt::{Body, Recipe, Systems, Vocabulary};
+use crate::prompt::{Body, Lengths, Recipe, Systems, Vocabulary};
 use crate::recorder::Recorder;
 use crate::seed::derive;
 use crate::shard::Share;
 use crate::target::Target;
+use crate::trace::Trace;
 use crate::{LoadError, Stop};
 use config::scenario::{Agent, Arrivals, CellLength, Profile, Prompts, Scenario};
 use record::clock::{Nanos, now};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -35,9 +37,17 @@ pub(crate) struct Stage<'a> {
     pub(crate) ignore_eos: bool,
     /// Which calls of each schedule are sent from here.
     pub(crate) share: Share,
+    /// The lengths of each chain's prompts, by its name.
+    pub(crate) lengths: HashMap<String, Lengths>,
 }
 
 impl Stage<'_> {
+    /// How long the prompts of `chain` are.
+    fn lengths(&self, chain: &str) -> Lengths {
+        let known = self.lengths.get(chain).copied();
+        known.unwrap_or_else(|| Lengths::asked(&self.scenario.workload))
+    }
+
     /// Differs between chains, blocks and ways; `way` names the last.
     fn arrival_seed(&self, chain: &str, block: u32, way: &[u8]) -> u64 {
         derive(self.seed, &[chain.as_bytes(), &block.to_le_bytes(), way])
@@ -62,6 +72,10 @@ pub(crate) enum Way {
     Profile {
         profile: Profile,
         skipped: Nanos,
+    },
+    Trace {
+        trace: Arc<Trace>,
+        in_flight: u64,
     },
     Closed {
         concurrency: u32,
@@ -161,6 +175,7 @@ pub(crate) fn run(stage: &Stage<'_>, order: &Order, over: &AtomicBool) -> Result
                 .map(|due| due - skipped);
             driver.open(left, u64::from(profile.in_flight_max), over)?
         }
+        Way::Trace { trace, in_flight } => driver.replay(trace, *in_flight, over)?,
         Way::Closed { concurrency, think } => driver.closed(*concurrency, *think)?,
         Way::Agent(agent) => driver.agents(agent)?,
     };
@@ -189,7 +204,7 @@ impl Driver<'_, '_> {
                 max_tokens: workload.output_tokens,
                 ignore_eos: stage.ignore_eos,
             },
-            tokens: workload.input_tokens,
+            tokens: stage.lengths(&order.target.chain).user,
             systems: Arc::new(self.systems(salt)),
             salt: (workload.prompts == Prompts::Unique).then_some(salt),
             sampling: derive(stage.seed, &[&order.block.to_le_bytes()]),
@@ -204,14 +219,12 @@ impl Driver<'_, '_> {
         let Some(system) = &self.stage.scenario.workload.system else {
             return Systems::default();
         };
+        let tokens = self.stage.lengths(&self.order.target.chain).system;
         let text = |n: u64| {
             let seed = derive(salt, &[b"system", &n.to_le_bytes()]);
-            self.stage.vocabulary.text(system.tokens, seed)
+            self.stage.vocabulary.text(tokens, seed)
         };
-        Systems::new(
-            (0..u64::from(system.count)).map(text).collect(),
-            system.tokens,
-        )
+        Systems::new((0..u64::from(system.count)).map(text).collect(), tokens)
     }
 
     /// Sends one call on its lane.

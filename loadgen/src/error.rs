@@ -32,6 +32,16 @@ pub enum LoadError {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// A trace cannot be replayed.
+    #[error("{}: {what}", crate::trace::place(path, *line))]
+    Trace {
+        /// The trace.
+        path: PathBuf,
+        /// The line, from 1; 0 where the whole file is meant.
+        line: u64,
+        /// What is wrong, and the remedy.
+        what: String,
+    },
     /// The operating system refused a thread or a socket.
     #[error("cannot start {what}: {source}")]
     Start {

@@ -78,7 +78,7 @@ fn by_schedule(e: &Evidence<'_>) -> HashSet<u32> {
         let drive = &c.drive;
         matches!(
             drive,
-            Drive::Open { .. } | Drive::Profile { .. } | Drive::Tenant { .. }
+            Drive::Open { .. } | Drive::Profile { .. } | Drive::Trace { .. } | Drive::Tenant { .. }
         ) && !floors.contains(&c.id)
     };
     headline(e).filter(due).map(|c| c.id).collect()

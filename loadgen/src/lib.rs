@@ -8,6 +8,7 @@
 //! | part | what it does |
 //! |---|---|
 //! | [`arrival`] | when calls are due: seeded, absolute, never re-anchored |
+//! | `trace` | when they are due and what they ask, by a recorded course |
 //! | [`prompt`] | what they ask: exact token counts, unique texts of one length |
 //! | `lanes`, `pacer` | threads that carry streams, and the one that keeps the schedule |
 //! | `client` | one call: one connection, every read stamped |
@@ -39,6 +40,7 @@ mod taps;
 mod target;
 #[cfg(test)]
 mod testbed;
+mod trace;
 mod usage;
 
 pub use error::{LoadError, PreflightFailure};

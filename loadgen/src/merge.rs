@@ -142,7 +142,9 @@ fn early(manifest: &Manifest) -> bool {
 fn fits(first: &Part, part: &Part, index: u32) -> Result<(), LoadError> {
     let told = |what: &str| wrong(format!("{}: {what}", part.path.display()));
     let (a, b) = (&first.manifest, &part.manifest);
-    if (&a.run, a.seed, &a.config, &a.version) != (&b.run, b.seed, &b.config, &b.version) {
+    if (&a.run, a.seed, &a.config, &a.version) != (&b.run, b.seed, &b.config, &b.version)
+        || fingerprint(a) != fingerprint(b)
+    {
         return told(&format!(
             "is not of the same run as {}: name, seed, files or version differ",
             first.path.display()
@@ -153,6 +155,15 @@ fn fits(first: &Part, part: &Part, index: u32) -> Result<(), LoadError> {
             "is part {} of {}, where part {index} of {} was looked for; name each part once",
             part.shard.index, part.shard.of, first.shard.of
         ));
+    }
+    let lengths = |manifest: &Manifest| -> Vec<(u32, u32)> {
+        let probes = manifest.token_probes.iter();
+        probes.map(|probe| (probe.system, probe.user)).collect()
+    };
+    if lengths(a) != lengths(b) {
+        return told(
+            "its usage probe found other lengths than that of the first part, so their prompts differ; run all parts anew, or without `usage_probe`",
+        );
     }
     let same = |(x, y): (&Cell, &Cell)| {
         (x.chain == y.chain && x.drive == y.drive && x.block == y.block)
@@ -168,6 +179,15 @@ fn fits(first: &Part, part: &Part, index: u32) -> Result<(), LoadError> {
         true => Ok(()),
         false => told("its cells are not those of the first part: was one of them stopped?"),
     }
+}
+
+/// Of the trace, which each part read by itself.
+fn fingerprint(manifest: &Manifest) -> Option<u64> {
+    manifest
+        .workload
+        .trace
+        .as_ref()
+        .map(|trace| trace.fingerprint)
 }
 
 fn floor(manifest: &Manifest, cell: &Cell) -> bool {

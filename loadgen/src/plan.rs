@@ -127,6 +127,14 @@ impl Plan {
                 probe.chain
             ));
         }
+        let probe = self.scenario.workload.usage_probe.as_ref();
+        if let Some(name) = probe.and_then(|probe| probe.reference.as_ref())
+            && self.find(name).is_none()
+        {
+            return wrong(format!(
+                "the usage probe corrects prompts by the chain {name}, which is not in the run; add its file, or correct `workload.usage_probe.reference`"
+            ));
+        }
         if let Some(shard) = &self.shard {
             shard::check(self, shard)?;
         }

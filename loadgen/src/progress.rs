@@ -65,6 +65,28 @@ pub struct Update {
     pub note: Option<String>,
 }
 
+impl Update {
+    /// Something to read before the first cell.
+    pub(crate) fn note(text: String) -> Self {
+        Self {
+            phase: Phase::Preflight,
+            chain: String::new(),
+            cell: String::new(),
+            asked: 0.0,
+            achieved: 0.0,
+            in_flight: 0,
+            ttft_p50: None,
+            ttft_p99: None,
+            errors: 0,
+            lag_p99: None,
+            done: 0,
+            total: 0,
+            left: None,
+            note: Some(text),
+        }
+    }
+}
+
 fn seconds<S: serde::Serializer>(left: &Option<Duration>, to: S) -> Result<S::Ok, S::Error> {
     left.map(|left| left.as_secs_f64()).serialize(to)
 }

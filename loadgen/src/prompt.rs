@@ -7,10 +7,12 @@
 
 mod body;
 mod feed;
+mod lengths;
 mod vocabulary;
 
 pub(crate) use body::{Body, Message, Tools};
 pub(crate) use feed::{Feed, Recipe, Systems};
+pub(crate) use lengths::{Lengths, Line};
 pub use vocabulary::Vocabulary;
 
 use rand::rngs::StdRng;
@@ -20,12 +22,22 @@ impl Vocabulary {
     /// A text of exactly `tokens` tokens (at least one), chosen by `seed`.
     #[must_use]
     pub fn text(&self, tokens: u32, seed: u64) -> String {
-        let mut rng = StdRng::seed_from_u64(seed);
-        let tokens = usize::try_from(tokens).unwrap_or(usize::MAX).max(1);
-        let mut text = String::with_capacity(tokens.saturating_mul(6));
-        text.push_str(self.opening(rng.random_range(0..self.openings())));
-        for _ in 1..tokens {
-            text.push_str(self.word(rng.random_range(0..self.words())));
+        self.blocks(std::iter::once((tokens.max(1), seed)))
+    }
+
+    /// A text of blocks of so many tokens, each chosen by its own seed: texts whose lists begin alike begin alike.
+    pub(crate) fn blocks(&self, blocks: impl Iterator<Item = (u32, u64)>) -> String {
+        let mut text = String::new();
+        for (tokens, seed) in blocks {
+            let mut rng = StdRng::seed_from_u64(seed);
+            let tokens = usize::try_from(tokens).unwrap_or(usize::MAX);
+            text.reserve(tokens.saturating_mul(6));
+            for _ in 0..tokens {
+                text.push_str(match text.is_empty() {
+                    true => self.opening(rng.random_range(0..self.openings())),
+                    false => self.word(rng.random_range(0..self.words())),
+                });
+            }
         }
         text
     }

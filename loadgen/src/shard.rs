@@ -106,7 +106,7 @@ fn nanos(duration: Duration) -> Nanos {
 pub(crate) fn slot(scenario: &Scenario, way: &Way, length: &CellLength) -> Nanos {
     let lasts = |length: &CellLength| length.duration.map_or(0, config::Period::nanos);
     let warmup = match way {
-        Way::Profile { .. } => 0,
+        Way::Profile { .. } | Way::Trace { .. } => 0,
         _ => lasts(&scenario.warmup),
     };
     let drain = scenario.timeouts.total.get().min(DRAIN) + REST;

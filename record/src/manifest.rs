@@ -2,6 +2,7 @@
 
 use crate::agent::ToolFilter;
 use crate::clock::Nanos;
+use crate::probe::TokenProbe;
 use crate::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -49,6 +50,15 @@ pub enum Drive {
     Profile {
         /// The phases, in order; the first begins where the cell does.
         phases: Vec<Phase>,
+    },
+    /// The replay of a recorded course of calls.
+    Trace {
+        /// Its file.
+        file: String,
+        /// How much faster than the trace.
+        speed: f64,
+        /// Calls of it, whoever sends them.
+        calls: u64,
     },
     /// One tenant of several.
     Tenant {
@@ -290,6 +300,9 @@ pub struct Manifest {
     /// What the check of the tool filter found; `None` where none was asked for.
     #[serde(default)]
     pub tool_filter: Option<ToolFilter>,
+    /// What the usage probe found, one for each reference; empty where none was asked for.
+    #[serde(default)]
+    pub token_probes: Vec<TokenProbe>,
 }
 
 /// A part of a run's load.
@@ -317,6 +330,26 @@ pub struct Workload {
     pub tokenizer: String,
     /// Streamed answers.
     pub stream: bool,
+    /// The trace whose lengths its own cells have; `None` without one.
+    #[serde(default)]
+    pub trace: Option<TraceInfo>,
+}
+
+/// What a trace holds, of what is replayed of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TraceInfo {
+    /// Its file.
+    pub file: String,
+    /// Calls.
+    pub calls: u64,
+    /// Prompt tokens of all of them.
+    pub input_tokens: u64,
+    /// Completion tokens of all of them that are asked for.
+    pub output_tokens: u64,
+    /// Calls whose answer had no token, and of which one is asked for: none cannot be.
+    pub empty: u64,
+    /// A hash (FNV-1a, 64 bits) of the lines that were read: the same trace has the same.
+    pub fingerprint: u64,
 }
 
 /// A tap process' own account of itself since it started.

@@ -108,6 +108,7 @@ fn info(run: Gathered) -> RunInfo {
         verdict: manifest.verdict,
         calibration: manifest.calibration,
         tool_filter: manifest.tool_filter,
+        token_probes: manifest.token_probes,
     }
 }
 
@@ -150,6 +151,7 @@ fn order(drive: &Drive) -> (u8, f64) {
         Drive::Open { rate, .. } => (0, *rate),
         Drive::Closed { concurrency } => (1, f64::from(*concurrency)),
         Drive::Profile { .. } => (2, 0.0),
+        Drive::Trace { speed, .. } => (6, *speed),
         Drive::Tenant { company, .. } => (5, f64::from(*company as u8)),
         Drive::Agent { concurrency, .. } => (3, f64::from(*concurrency)),
         Drive::Capacity { rate } => (4, *rate),
@@ -180,6 +182,13 @@ pub(crate) fn label(drive: &Drive) -> String {
                 format!("course: {}", names.join(", "))
             }
         },
+        Drive::Trace { file, speed, .. } => {
+            let name = file.rsplit(['/', '\\']).next().unwrap_or(file);
+            match (*speed - 1.0).abs() < f64::EPSILON {
+                true => format!("trace {name}"),
+                false => format!("trace {name}, {speed} times as fast"),
+            }
+        }
         Drive::Capacity { rate } => format!("capacity step {rate:.1}/s"),
         Drive::Agent {
             concurrency,

@@ -184,7 +184,11 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
 }
 
 /// The scenario that the run was made by; `None` where its text is not there or is of another version.
-fn scenario(path: &Path, manifest: &Manifest, losses: &mut Vec<String>) -> Option<Scenario> {
+pub(crate) fn scenario(
+    path: &Path,
+    manifest: &Manifest,
+    losses: &mut Vec<String>,
+) -> Option<Scenario> {
     let text = manifest.config.get("scenario").filter(|t| !t.is_empty())?;
     match config::from_text::<Scenario>(Path::new("scenario"), text) {
         Ok(scenario) => Some(scenario.into_inner()),

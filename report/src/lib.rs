@@ -8,6 +8,7 @@ mod build;
 mod chart;
 mod definitions;
 mod drift;
+pub mod export;
 mod gather;
 mod model;
 mod quantile;
@@ -25,6 +26,16 @@ pub enum ReportError {
     /// A run directory cannot be used.
     #[error(transparent)]
     Run(#[from] record::rundir::RunDirError),
+    /// Nothing of a run was asked for.
+    #[error("{path}: nothing of it is wanted ({wanted}); it holds {there}")]
+    NoCell {
+        /// The run.
+        path: std::path::PathBuf,
+        /// What was asked for.
+        wanted: String,
+        /// What it has.
+        there: String,
+    },
     /// No run was named.
     #[error("no run directory was named; `hopscope load --out DIR` makes one")]
     NoRun,

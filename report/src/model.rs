@@ -3,6 +3,7 @@
 
 use record::agent::ToolFilter;
 use record::manifest::{Calibration, ChainInfo, Drive, Host, Workload};
+use record::probe::TokenProbe;
 use record::verdict::Verdict;
 use serde::Serialize;
 
@@ -243,6 +244,8 @@ pub struct RunInfo {
     pub calibration: Option<Calibration>,
     /// What the check of a tool filter found; `None` where none was asked for.
     pub tool_filter: Option<ToolFilter>,
+    /// What the usage probe found, one for each reference; empty where none was asked for.
+    pub token_probes: Vec<TokenProbe>,
 }
 
 /// The report.

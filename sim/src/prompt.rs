@@ -21,44 +21,87 @@ pub(crate) fn visit_texts(value: &Value, see: &mut impl FnMut(&str)) {
 }
 
 /// The words of a text and the chained hashes of its full blocks: equal hashes mean equal beginnings, as
-/// in vLLM's prefix cache. One whitespace-separated word counts as one token, which is exact for the
-/// load generator's prompts (each of their words is one token of o200k) and for the stand-in's answers.
-/// What a chat template adds is not counted, and the borders of messages are not seen.
+/// in vLLM's prefix cache. One whitespace-separated word counts as one token unless told otherwise, which is
+/// exact for the load generator's prompts (each of their words is one token of o200k) and for the stand-in's
+/// answers. What a chat template adds is not counted unless told so, and the borders of messages are not seen.
 #[derive(Debug, Clone)]
 pub(crate) struct Blocks {
     /// Full blocks, in order.
     hashes: Vec<u64>,
     open: DefaultHasher,
-    words: u64,
+    tokens: u64,
+    count: Count,
+}
+
+/// How many tokens a text has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Count {
+    /// Tokens of a word, on average over many: which words have more depends on the word alone.
+    pub(crate) per_word: f64,
+    /// Tokens before any text, as of a chat template.
+    pub(crate) template: u64,
+}
+
+impl Count {
+    /// One word is one token.
+    pub(crate) const WORDS: Self = Self {
+        per_word: 1.0,
+        template: 0,
+    };
+
+    fn word(self, word: &str) -> u64 {
+        let whole = self.per_word.floor();
+        let part = self.per_word - whole;
+        if part == 0.0 {
+            return whole as u64;
+        }
+        let mut hasher = DefaultHasher::new();
+        word.hash(&mut hasher);
+        let place = hasher.finish() as f64 / u64::MAX as f64;
+        whole as u64 + u64::from(place < part)
+    }
+
+    /// Tokens of the words of `text`.
+    pub(crate) fn text(self, text: &str) -> u64 {
+        text.split_whitespace().map(|word| self.word(word)).sum()
+    }
 }
 
 impl Blocks {
     /// No words yet. Only prompts with the same `salt` share blocks, as with vLLM's `cache_salt`.
-    pub(crate) fn new(salt: Option<&str>) -> Self {
+    pub(crate) fn new(salt: Option<&str>, count: Count) -> Self {
         let mut open = DefaultHasher::new();
         salt.hash(&mut open);
-        Self {
+        let mut blocks = Self {
             hashes: Vec::new(),
             open,
-            words: 0,
-        }
+            tokens: 0,
+            count,
+        };
+        (0..count.template).for_each(|_| blocks.push("template"));
+        blocks
     }
 
     /// Appends the words of `text`.
     pub(crate) fn add(&mut self, text: &str) {
         for word in text.split_whitespace() {
-            word.hash(&mut self.open);
-            self.words += 1;
-            if self.words.is_multiple_of(BLOCK_TOKENS) {
-                // The hasher goes on over the next block, so that each hash names all that came before.
-                self.hashes.push(self.open.finish());
-            }
+            (0..self.count.word(word)).for_each(|_| self.push(word));
         }
     }
 
-    /// Words so far.
-    pub(crate) fn words(&self) -> u64 {
-        self.words
+    /// Appends one token.
+    fn push(&mut self, token: &str) {
+        token.hash(&mut self.open);
+        self.tokens += 1;
+        if self.tokens.is_multiple_of(BLOCK_TOKENS) {
+            // The hasher goes on over the next block, so that each hash names all that came before.
+            self.hashes.push(self.open.finish());
+        }
+    }
+
+    /// Tokens so far.
+    pub(crate) fn tokens(&self) -> u64 {
+        self.tokens
     }
 
     /// The hashes of the full blocks.
@@ -78,7 +121,7 @@ pub(crate) fn prompt_hashes(body: &[u8]) -> Vec<u64> {
     let Ok(form) = serde_json::from_slice::<Form>(body) else {
         return Vec::new();
     };
-    let mut blocks = Blocks::new(form.cache_salt.as_deref());
+    let mut blocks = Blocks::new(form.cache_salt.as_deref(), Count::WORDS);
     if let Some(prompt) = form.messages.or(form.prompt) {
         visit_texts(&prompt, &mut |text| blocks.add(text));
     }
@@ -87,10 +130,10 @@ pub(crate) fn prompt_hashes(body: &[u8]) -> Vec<u64> {
 
 #[cfg(test)]
 mod tests {
-    use super::Blocks;
+    use super::{Blocks, Count};
 
     fn hashes(salt: Option<&str>, text: &str) -> Vec<u64> {
-        let mut blocks = Blocks::new(salt);
+        let mut blocks = Blocks::new(salt, Count::WORDS);
         blocks.add(text);
         blocks.into_hashes()
     }
@@ -106,5 +149,24 @@ mod tests {
         // The same words at another place are another block.
         assert_ne!(one[0], one[1]);
         assert_ne!(hashes(Some("tenant"), &common), one[..2]);
+    }
+
+    #[test]
+    fn another_tokenizer_counts_the_same_words_otherwise_and_always_alike() {
+        let count = Count {
+            per_word: 1.25,
+            template: 7,
+        };
+        let text: Vec<String> = (0..4_000).map(|n| format!("word{n}")).collect();
+        let text = text.join(" ");
+        let tokens = count.text(&text);
+        // Standard deviation: sqrt(4000 · 0.25 · 0.75) = 27.
+        assert!(tokens.abs_diff(5_000) < 150, "{tokens}");
+        assert_eq!(count.text(&text), tokens);
+        let mut blocks = Blocks::new(None, count);
+        blocks.add(&text);
+        assert_eq!(blocks.tokens(), tokens + 7);
+        assert_eq!(blocks.into_hashes().len() as u64, (tokens + 7) / 16);
+        assert_eq!(Count::WORDS.text("a b  c"), 3);
     }
 }

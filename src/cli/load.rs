@@ -231,8 +231,12 @@ fn plan_of(
     (mut scenario, file): (Scenario, &Path),
     chains: &[Checked<Chain>],
 ) -> anyhow::Result<Plan> {
+    let beside = |path: &Path| file.parent().unwrap_or(Path::new("")).join(path);
     if let Tokenizer::File(path) = &mut scenario.workload.tokenizer {
-        *path = file.parent().unwrap_or(Path::new("")).join(&path);
+        *path = beside(path);
+    }
+    if let Some(trace) = &mut scenario.trace {
+        trace.file = beside(&trace.file);
     }
     let mut plan = Plan::new(name, out, scenario, read(file)?);
     for chain in chains {

@@ -22,3 +22,4 @@ mod shards;
 mod tenants;
 mod tls;
 mod transparent;
+mod workload;

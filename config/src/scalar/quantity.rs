@@ -34,6 +34,12 @@ impl Period {
         Self(Duration::from_secs(count))
     }
 
+    /// A period of whole nanoseconds, at most 365 days.
+    #[must_use]
+    pub fn from_nanos(count: u64) -> Self {
+        Self::sum(std::iter::once(Self(Duration::from_nanos(count))))
+    }
+
     /// The sum of several, at most 365 days.
     #[must_use]
     pub fn sum(all: impl Iterator<Item = Self>) -> Self {

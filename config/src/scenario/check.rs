@@ -1,8 +1,12 @@
 //! What must hold between the parts of a scenario.
 
-use super::{Capacity, CellLength, OpenLoop, Profile, ProfilePhase, Scenario, Tenants, agent};
+use super::{
+    Capacity, CellLength, OpenLoop, Profile, ProfilePhase, Scenario, Tenants, Trace, UsageProbe,
+    agent,
+};
 use crate::load::{Form, Report};
 use crate::names;
+use crate::scalar::Period;
 
 impl Form for Scenario {
     const NAME: &'static str = "scenario";
@@ -13,12 +17,13 @@ impl Form for Scenario {
         let idle = self.open_loop.is_none()
             && self.closed_loop.is_none()
             && self.profile.is_none()
+            && self.trace.is_none()
             && self.tenants.is_none()
             && self.agent.is_none();
         if idle {
             report.add(
                 "name",
-                "the scenario puts no load on anything; add `open_loop`, `closed_loop`, `profile`, `tenants` or `agent`"
+                "the scenario puts no load on anything; add `open_loop`, `closed_loop`, `profile`, `trace`, `tenants` or `agent`"
                     .to_owned(),
             );
         }
@@ -50,6 +55,7 @@ impl Form for Scenario {
             let other = self.open_loop.is_some()
                 || self.closed_loop.is_some()
                 || self.profile.is_some()
+                || self.trace.is_some()
                 || self.tenants.is_some()
                 || self.capacity.is_some();
             if agent.endpoint.is_some() && other {
@@ -58,6 +64,12 @@ impl Form for Scenario {
                     "the entry is an agent and no model's API: other loads cannot be put on it; move them to a scenario of their own".to_owned(),
                 );
             }
+        }
+        if let Some(trace) = &self.trace {
+            self.check_trace(trace, report);
+        }
+        if let Some(probe) = &self.workload.usage_probe {
+            self.check_usage_probe(probe, report);
         }
         self.check_controls(report);
     }
@@ -142,6 +154,40 @@ impl Scenario {
         }
         if let Some(rate) = open.common_rate.filter(|rate| !is_rate(*rate)) {
             report.add("open_loop.common_rate", no_rate(rate));
+        }
+    }
+
+    fn check_trace(&self, trace: &Trace, report: &mut Report<'_>) {
+        if trace.duration.is_some_and(Period::is_zero) {
+            report.add(
+                "trace.duration",
+                "`duration` is 0 and nothing would be replayed; write a longer time",
+            );
+        }
+        if self.workload.system.is_some() {
+            report.add(
+                "workload.system",
+                "a trace says how long whole prompts are, and this would come on top; remove it, or move `trace` to a scenario of its own",
+            );
+        }
+        if self.workload.usage_probe.is_some() {
+            report.add(
+                "workload.usage_probe",
+                "the lengths of a trace's prompts are not corrected; name the model's own tokenizer (`tokenizer: {file: …}`), or move `trace` to a scenario of its own",
+            );
+        }
+    }
+
+    fn check_usage_probe(&self, probe: &UsageProbe, report: &mut Report<'_>) {
+        let place = "workload.usage_probe";
+        if let Some(name) = &probe.reference {
+            names::check(report, &format!("{place}.reference"), name);
+        }
+        if self.tenants.is_some() || self.agent.is_some() {
+            report.add(
+                place,
+                "lengths of tenants' and agents' prompts are not corrected; name the model's own tokenizer (`tokenizer: {file: …}`), or move them to a scenario without `usage_probe`",
+            );
         }
     }
 

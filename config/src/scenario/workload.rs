@@ -21,6 +21,10 @@ pub struct Workload {
     /// The tokenizer in which both counts are exact. Other tokenizers count differently, and results name this one.
     #[serde(default)]
     pub tokenizer: Tokenizer,
+    /// Corrects the lengths of prompts by the backend's own count, where `tokenizer` is not the model's: a few
+    /// calls before the run show how many tokens its usage states for how much text. Absent: not corrected.
+    #[serde(default)]
+    pub usage_probe: Option<UsageProbe>,
     /// Whether prompts repeat.
     #[serde(default)]
     pub prompts: Prompts,
@@ -44,6 +48,17 @@ pub enum Tokenizer {
     /// A `tokenizer.json` of Hugging Face's tokenizers, as a model's repository has it: `{file: PATH}`.
     /// Relative to the scenario's file.
     File(PathBuf),
+}
+
+/// Makes `usage.prompt_tokens` of the backend what was asked for, to 1 %, by sending more or less text. What
+/// its chat template adds counts as part of the prompt. Compared chains send the same text, so one of them
+/// is corrected for all; how much the others' counts differ is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct UsageProbe {
+    /// The chain whose backend's count holds for all chains of the run. Absent: for each `model`, the first
+    /// chain with it that is no control.
+    pub reference: Option<String>,
 }
 
 /// Whether prompts repeat.

@@ -72,6 +72,7 @@ impl Campaign<'_> {
                 output_tokens: workload.output_tokens,
                 tokenizer: self.stage.vocabulary.name().to_owned(),
                 stream: workload.stream,
+                trace: self.trace.as_ref().map(|trace| trace.info.clone()),
             },
             cells: self.cells.clone(),
             under_way: self.under_way.clone(),
@@ -83,6 +84,7 @@ impl Campaign<'_> {
             verdict,
             taps: taps.to_vec(),
             tool_filter: self.tool_filter.clone(),
+            token_probes: self.token_probes.clone(),
         };
         Ok(self.run.write_manifest(&manifest)?)
     }

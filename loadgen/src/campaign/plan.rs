@@ -103,6 +103,25 @@ impl Campaign<'_> {
                     },
                 });
             }
+            if let (Some(settings), Some(trace)) = (&scenario.trace, &self.trace) {
+                all.push(Planned {
+                    chain,
+                    drive: Drive::Trace {
+                        file: trace.info.file.clone(),
+                        speed: trace.speed(),
+                        calls: trace.info.calls,
+                    },
+                    way: Way::Trace {
+                        trace: trace.clone(),
+                        in_flight: u64::from(settings.in_flight_max),
+                    },
+                    // The last call is still within it.
+                    length: CellLength {
+                        duration: Some(config::Period::from_nanos(trace.lasts + 1)),
+                        calls: None,
+                    },
+                });
+            }
             if let Some(agent) = &scenario.agent
                 && (!kind.is_control() || kind == ChainKind::Untapped)
             {
@@ -175,7 +194,7 @@ impl Campaign<'_> {
             block,
             way: one.way.clone(),
             length: one.length.clone(),
-            warmup: if matches!(one.drive, Drive::Profile { .. }) {
+            warmup: if matches!(one.drive, Drive::Profile { .. } | Drive::Trace { .. }) {
                 CellLength::default()
             } else {
                 self.plan.scenario.warmup.clone()
@@ -210,6 +229,7 @@ pub(super) fn words(drive: &Drive) -> String {
             let names: Vec<&str> = phases.iter().map(|p| p.name.as_str()).collect();
             format!("profile {}", names.join(" → "))
         }
+        Drive::Trace { speed, .. } => format!("trace ×{speed}"),
         Drive::Tenant {
             tenant, company, ..
         } => format!("tenant {tenant} {}", company.name()),

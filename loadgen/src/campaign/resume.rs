@@ -11,6 +11,7 @@ use crate::{LoadError, Plan};
 use record::client::{CallOutcome, ClientCall};
 use record::clock::Nanos;
 use record::manifest::{Cell, Drive, Manifest};
+use record::probe::TokenProbe;
 use record::rundir::RunDir;
 use std::collections::{BTreeMap, HashSet};
 
@@ -21,6 +22,11 @@ pub(super) struct Earlier {
 }
 
 impl Earlier {
+    /// What its usage probe found.
+    pub(super) fn token_probes(&self) -> &[TokenProbe] {
+        &self.manifest.token_probes
+    }
+
     /// Reads the run in the plan's directory, and checks that the plan is still its own.
     pub(super) fn read(plan: &Plan) -> Result<Self, LoadError> {
         let run = RunDir::open(&plan.out)?;
@@ -72,6 +78,12 @@ impl Campaign<'_> {
     /// Makes what an earlier process measured part of this campaign.
     pub(super) fn take_up(&mut self, earlier: Earlier) -> Result<(), LoadError> {
         let Earlier { manifest, calls } = earlier;
+        if manifest.workload.trace != self.trace.as_ref().map(|trace| trace.info.clone()) {
+            return Err(LoadError::Plan(format!(
+                "{}: cannot be resumed: its trace has changed since; name another --out",
+                self.plan.out.display()
+            )));
+        }
         let numbers = manifest.cells.iter().chain(&manifest.under_way);
         let numbers = numbers.map(|c| c.id).chain(calls.iter().map(|c| c.cell));
         // A probe runs beside a cell, under the number after it.

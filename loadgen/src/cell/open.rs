@@ -5,6 +5,7 @@ use crate::LoadError;
 use crate::client::Ask;
 use crate::pacer;
 use crate::prompt::Feed;
+use crate::trace::Trace;
 use record::clock::{Nanos, now};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,8 +21,52 @@ impl Driver<'_, '_> {
         most: u64,
         over: &AtomicBool,
     ) -> Result<Ran, LoadError> {
-        let order = self.order;
         let feed = Feed::start(self.recipe(), self.stage.share)?;
+        self.follow(offsets, &feed, most, over)
+    }
+
+    /// The calls of a trace, when it says and as long as it says.
+    pub(super) fn replay(
+        &self,
+        trace: &Trace,
+        most: u64,
+        over: &AtomicBool,
+    ) -> Result<Ran, LoadError> {
+        let share = self.stage.share;
+        let feed = Feed::replay(self.recipe(), trace, share)?;
+        let mut bad = None;
+        let offsets = trace.rows()?.map_while(|row| match row {
+            Ok(row) => Some(row.due),
+            Err(error) => {
+                bad = Some(error);
+                None
+            }
+        });
+        let ran = self.follow(offsets, &feed, most, over)?;
+        if let Some(error) = bad {
+            return Err(error);
+        }
+        let own = (0..trace.info.calls)
+            .filter(|call| share.has(*call))
+            .count() as u64;
+        let stopped = self.stage.stop.requested() || over.load(Ordering::Relaxed);
+        match stopped || ran.scheduled == Some(own) {
+            true => Ok(ran),
+            false => Err(LoadError::Plan(format!(
+                "{}: was changed while it was replayed; what was measured is kept, run it anew",
+                trace.info.file
+            ))),
+        }
+    }
+
+    fn follow(
+        &self,
+        offsets: impl Iterator<Item = Nanos>,
+        feed: &Feed,
+        most: u64,
+        over: &AtomicBool,
+    ) -> Result<Ran, LoadError> {
+        let order = self.order;
         pacer::sharpen_this_thread();
         let start = order.begin.unwrap_or_else(now) + RUN_UP;
         // The measured window opens where the last warm-up call was due, not where the first measured

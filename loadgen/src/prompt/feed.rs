@@ -7,12 +7,15 @@ use super::{Body, Message, Vocabulary};
 use crate::LoadError;
 use crate::seed::derive;
 use crate::shard::Share;
+use crate::trace::{Row, Trace};
 use bytes::Bytes;
 use std::sync::Arc;
 use tokio::sync::{Mutex, mpsc};
 
 /// Bodies that wait for their call, at the most.
 const AHEAD: usize = 256;
+/// The same of a trace, whose prompts may be long: one of 128 Ki tokens takes 0.8 MB.
+const AHEAD_OF_TRACE: usize = 64;
 
 /// A body, ready to be sent.
 #[derive(Debug, Clone)]
@@ -91,15 +94,47 @@ impl Recipe {
         let wanted = [(self.text(0), self.tokens.max(1))].into_iter();
         let systems = self.systems.texts.first().cloned();
         for (text, tokens) in wanted.chain(systems.map(|text| (text, self.systems.tokens.max(1)))) {
-            let counted = self.vocabulary.count(&text);
-            if counted != tokens {
-                return Err(LoadError::Tokenizer {
-                    name: self.vocabulary.name().to_owned(),
-                    what: format!("a prompt of {tokens} tokens counts {counted}"),
-                });
-            }
+            self.exact(&text, tokens)?;
         }
         Ok(())
+    }
+
+    /// Counts `text` again.
+    fn exact(&self, text: &str, tokens: u32) -> Result<(), LoadError> {
+        let counted = self.vocabulary.count(text);
+        if counted == tokens {
+            return Ok(());
+        }
+        Err(LoadError::Tokenizer {
+            name: self.vocabulary.name().to_owned(),
+            what: format!("a prompt of {tokens} tokens counts {counted}"),
+        })
+    }
+
+    /// The text of call `seq` of a trace: blocks of one name have one text in all calls of the cell.
+    fn text_of(&self, seq: u64, row: &Row, block: u32) -> String {
+        let salt = self.salt.unwrap_or(0);
+        if row.blocks.is_empty() {
+            return self
+                .vocabulary
+                .text(row.input, derive(salt, &[&seq.to_le_bytes()]));
+        }
+        let seed = |name: i64| derive(salt, &[b"block", &name.to_le_bytes()]);
+        let blocks = Trace::blocks(row, block).map(|(tokens, name)| (tokens, seed(name)));
+        self.vocabulary.blocks(blocks)
+    }
+
+    fn prepare_of(&self, seq: u64, row: &Row, block: u32) -> Prepared {
+        let body = Body {
+            max_tokens: row.output,
+            ..self.body.clone()
+        };
+        let message = Message::user(self.text_of(seq, row, block));
+        Prepared {
+            seq,
+            tokens: row.input,
+            body: body.of(&[message], self.sampling(seq)),
+        }
     }
 }
 
@@ -113,12 +148,42 @@ impl Feed {
     /// Only the numbers of `share` are built.
     pub(crate) fn start(recipe: Recipe, share: Share) -> Result<Arc<Self>, LoadError> {
         recipe.check()?;
-        let (sender, bodies) = mpsc::channel(AHEAD);
+        Self::of(AHEAD, share, move |seq| Some(recipe.prepare(seq)))
+    }
+
+    /// The same for the calls of a trace; it ends with the trace.
+    pub(crate) fn replay(
+        recipe: Recipe,
+        trace: &Trace,
+        share: Share,
+    ) -> Result<Arc<Self>, LoadError> {
+        let block = trace.block_tokens();
+        if let Some(first) = trace.rows()?.next() {
+            let first = first?;
+            recipe.exact(&recipe.text_of(0, &first, block), first.input)?;
+        }
+        let mut rows = trace.rows()?.enumerate();
+        Self::of(AHEAD_OF_TRACE, share, move |seq| {
+            // A line that went bad since the trace was checked ends it, and the schedule tells.
+            let row = rows.find(|(number, _)| *number as u64 == seq)?.1.ok()?;
+            Some(recipe.prepare_of(seq, &row, block))
+        })
+    }
+
+    /// Starts a thread that makes bodies, at most `ahead` before they are taken.
+    fn of(
+        ahead: usize,
+        share: Share,
+        mut make: impl FnMut(u64) -> Option<Prepared> + Send + 'static,
+    ) -> Result<Arc<Self>, LoadError> {
+        let (sender, bodies) = mpsc::channel(ahead);
         std::thread::Builder::new()
             .name("prompts".to_owned())
             .spawn(move || {
                 let mut seq = share.index;
-                while sender.blocking_send(recipe.prepare(seq)).is_ok() {
+                while let Some(ready) = make(seq)
+                    && sender.blocking_send(ready).is_ok()
+                {
                     seq += share.of;
                 }
             })
@@ -131,7 +196,7 @@ impl Feed {
         }))
     }
 
-    /// The next body; `None` only where the building thread died.
+    /// The next body; `None` only where the building thread died, or at the end of a trace.
     pub(crate) async fn next(&self) -> Option<Prepared> {
         self.bodies.lock().await.recv().await
     }

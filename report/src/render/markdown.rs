@@ -45,16 +45,17 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
         let cpu = run.host.cpu.as_deref().unwrap_or(ABSENT);
         writeln!(
             out,
-            "\n{}: hopscope {}, {}, {} CPUs of {cpu}{}; {} tokens in, {} out ({}).",
+            "\n{}: hopscope {}, {}, {} CPUs of {cpu}{}; {}.",
             run.name,
             run.version,
             run.started,
             run.host.cpus,
             if run.shared_cpu { ", *shared CPU*" } else { "" },
-            run.workload.input_tokens,
-            run.workload.output_tokens,
-            run.workload.tokenizer,
+            words::workload(&run.workload),
         )?;
+        for probe in &run.token_probes {
+            writeln!(out, "\n{}.", probe.words(&run.workload.tokenizer))?;
+        }
         if let Some(filter) = &run.tool_filter {
             writeln!(out, "\n{}.", words::filter(filter))?;
         }

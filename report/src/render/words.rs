@@ -3,7 +3,7 @@
 
 use crate::model::{Arm, Drift, LegRow, Reading, Report};
 use record::agent::ToolFilter;
-use record::manifest::{Company, Drive};
+use record::manifest::{Company, Drive, Workload};
 use record::verdict::{Check, Finding};
 
 /// Shown where a value was never measured. Never a 0.
@@ -62,6 +62,27 @@ pub(super) fn agent(arm: &Arm) -> impl Iterator<Item = &LegRow> {
         .into_iter()
         .flatten()
     })
+}
+
+/// What calls asked for.
+pub(super) fn workload(workload: &Workload) -> String {
+    let mut text = format!(
+        "{} prompt tokens and {} completion tokens a call ({})",
+        workload.input_tokens, workload.output_tokens, workload.tokenizer
+    );
+    if let Some(trace) = &workload.trace {
+        text.push_str(&format!(
+            "; in the replay of {}, {} calls with {} prompt tokens and {} completion tokens in all",
+            trace.file, trace.calls, trace.input_tokens, trace.output_tokens
+        ));
+        if trace.empty > 0 {
+            text.push_str(&format!(
+                " ({} of them had no completion token, and one is asked for)",
+                trace.empty
+            ));
+        }
+    }
+    text
 }
 
 /// What the check of a tool filter found.

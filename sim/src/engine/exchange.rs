@@ -228,7 +228,7 @@ impl Engine {
         faults: Option<Faults>,
         head: &RequestHead,
     ) -> Planned {
-        let asked = Generation::parse(dialect, body, self.names_blocks())?;
+        let asked = Generation::parse(dialect, body, self.names_blocks(), self.options.count())?;
         let streamed = asked.stream;
         let of_body = asked.wishes.fault.clone();
         let faults = match head.headers.get("x-sim-fault") {

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Faults, ModelOptions};
+use crate::prompt::Count;
 
 /// An engine's script. Durations are wishes: the truth log has what happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, clap::Args)]
@@ -54,6 +55,13 @@ pub struct EngineOptions {
     /// words), one token each, so that an answer that reaches another tenant shows whose it was.
     #[arg(long)]
     pub echo_system: bool,
+    /// Prompt tokens counted for a word, on average, 0.1 to 10: a tokenizer that is not the load generator's.
+    /// Which words count more depends on the word alone.
+    #[arg(long, default_value_t = Self::default().tokens_per_word, value_parser = per_word)]
+    pub tokens_per_word: f64,
+    /// Tokens that a chat template adds to every prompt, at most 100000.
+    #[arg(long, default_value_t = Self::default().template_tokens, value_parser = clap::value_parser!(u64).range(..=100_000))]
+    pub template_tokens: u64,
     /// Share of the prompt tokens that are reported as cached, 0 to 1; rounded down to blocks of 16.
     #[arg(long, default_value_t = Self::default().cached_share, value_parser = share)]
     pub cached_share: f64,
@@ -92,12 +100,24 @@ impl Default for EngineOptions {
             finish_apart: false,
             role_early: false,
             echo_system: false,
+            tokens_per_word: 1.0,
+            template_tokens: 0,
             cached_share: 0.0,
             keep_alive_ms: 0,
             seed: 0,
             fault: Faults::default(),
             fault_every: 1,
             model_options: ModelOptions::default(),
+        }
+    }
+}
+
+impl EngineOptions {
+    /// How prompts are counted.
+    pub(super) fn count(&self) -> Count {
+        Count {
+            per_word: self.tokens_per_word,
+            template: self.template_tokens,
         }
     }
 }
@@ -145,6 +165,13 @@ fn share(text: &str) -> Result<f64, String> {
 
 fn spread(text: &str) -> Result<f64, String> {
     bounded(text, 5.0)
+}
+
+fn per_word(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|number| (0.1..=10.0).contains(number))
+        .ok_or_else(|| "expected a number from 0.1 to 10".to_owned())
 }
 
 fn bounded(text: &str, most: f64) -> Result<f64, String> {

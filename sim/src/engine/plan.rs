@@ -54,7 +54,7 @@ impl Plan {
         }
         let (prompt, cached) = match &asked.blocks {
             // What is cached shows when the engine admits it.
-            Some(blocks) => (blocks.words(), 0),
+            Some(blocks) => (blocks.tokens(), 0),
             None => claimed(&asked, options.cached_share),
         };
         let finish_reason = match (&call, options.tool_calls, asked.max_tokens) {
@@ -132,7 +132,7 @@ impl Plan {
 
 /// Prompt and cached tokens as the script has them.
 fn claimed(asked: &Generation, cached_share: f64) -> (u64, u64) {
-    let prompt = asked.wishes.prompt_tokens.unwrap_or(asked.prompt_words);
+    let prompt = asked.wishes.prompt_tokens.unwrap_or(asked.prompt_tokens);
     let blocks = (prompt as f64 * cached_share) as u64 / BLOCK_TOKENS * BLOCK_TOKENS;
     let cached = asked.wishes.cached_tokens.unwrap_or(blocks).min(prompt);
     (prompt, cached)

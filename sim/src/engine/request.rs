@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::options::Wishes;
 use super::tool_call::{Wanted, offers};
-use crate::prompt::{Blocks, visit_texts};
+use crate::prompt::{Blocks, Count, visit_texts};
 
 /// Longest completion that can be asked for, tokens.
 const MAX_TOKENS: u64 = 1_000_000;
@@ -46,8 +46,8 @@ pub(super) struct Generation {
     /// Completion tokens asked for.
     pub(super) max_tokens: Option<u64>,
     pub(super) choices: u16,
-    /// Whitespace-separated words of the prompt.
-    pub(super) prompt_words: u64,
+    /// Tokens of the prompt.
+    pub(super) prompt_tokens: u64,
     /// The first words of the system prompts.
     pub(super) system_words: Vec<String>,
     /// Blocks of the prompt, where they were asked for.
@@ -82,9 +82,14 @@ struct StreamOptions {
 }
 
 impl Generation {
-    /// Checks a body, and names the blocks of its prompt if `blocks` is set; the error is a message for the
-    /// client.
-    pub(super) fn parse(dialect: Dialect, body: &[u8], blocks: bool) -> Result<Self, String> {
+    /// Checks a body, counts its prompt, and names the blocks of it if `blocks` is set; the error is a message
+    /// for the client.
+    pub(super) fn parse(
+        dialect: Dialect,
+        body: &[u8],
+        blocks: bool,
+        count: Count,
+    ) -> Result<Self, String> {
         let form: Form = serde_json::from_slice(body)
             .map_err(|error| format!("request body is not a generation request: {error}"))?;
         let (name, prompt) = match dialect {
@@ -104,11 +109,11 @@ impl Generation {
         let wanted = Wanted::of(&tools, form.tool_choice.as_ref(), &prompt)?;
         let mut hasher = DefaultHasher::new();
         form.seed.hash(&mut hasher);
-        let mut prompt_words = 0;
-        let mut blocks = blocks.then(|| Blocks::new(form.cache_salt.as_deref()));
+        let mut prompt_tokens = count.template;
+        let mut blocks = blocks.then(|| Blocks::new(form.cache_salt.as_deref(), count));
         visit_texts(&prompt, &mut |text| {
             text.hash(&mut hasher);
-            prompt_words += text.split_whitespace().count() as u64;
+            prompt_tokens += count.text(text);
             if let Some(blocks) = &mut blocks {
                 blocks.add(text);
             }
@@ -123,7 +128,7 @@ impl Generation {
                 .unwrap_or(false),
             max_tokens,
             choices,
-            prompt_words,
+            prompt_tokens,
             system_words: system_words(&prompt),
             blocks,
             prompt_hash: hasher.finish(),
@@ -156,10 +161,10 @@ fn plain(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Dialect, Generation};
+    use super::{Count, Dialect, Generation};
 
     fn parse(body: &str) -> Result<Generation, String> {
-        Generation::parse(Dialect::Chat, body.as_bytes(), false)
+        Generation::parse(Dialect::Chat, body.as_bytes(), false, Count::WORDS)
     }
 
     #[test]
@@ -170,10 +175,10 @@ mod tests {
                 "max_tokens":5,"max_completion_tokens":7,"ignore_eos":true,"extra":{"x":1}}"#,
         )
         .unwrap();
-        assert_eq!((asked.prompt_words, asked.max_tokens), (5, Some(7)));
+        assert_eq!((asked.prompt_tokens, asked.max_tokens), (5, Some(7)));
         assert!(!asked.stream);
         let odd = parse(r#"{"messages":{"content":42}}"#).unwrap();
-        assert_eq!(odd.prompt_words, 0);
+        assert_eq!(odd.prompt_tokens, 0);
     }
 
     #[test]

@@ -26,9 +26,9 @@ pub(super) fn runs(report: &Report) -> Markup {
                 (run.host.cpu.as_deref().unwrap_or(ABSENT)) ", kernel " (run.host.kernel.as_deref().unwrap_or(ABSENT))
                 @if run.shared_cpu { span.badge { "shared CPU" } }
                 br;
-                (run.workload.input_tokens) " prompt tokens and " (run.workload.output_tokens) " completion tokens a call ("
-                (run.workload.tokenizer) ")" @if run.workload.stream { ", streamed" }
+                (words::workload(&run.workload)) @if run.workload.stream { ", streamed" }
             }
+            @for probe in &run.token_probes { p { (probe.words(&run.workload.tokenizer)) "." } }
             div.box { table {
                 thead { tr { th { "chain" } th.word { "kind" } th.word { "component" } th { "capacity, calls/s" } th.word { "injected" } } }
                 tbody {
