@@ -1,6 +1,7 @@
 //! A run from its first call to its verdict.
 
 mod close;
+mod experiment;
 mod plan;
 mod preflight;
 mod queue;
@@ -27,6 +28,7 @@ use rand::seq::SliceRandom as _;
 use record::agent::ToolFilter;
 use record::client::{CallOutcome, ClientCall};
 use record::clock::{Nanos, now};
+use record::experiment::Experiment;
 use record::manifest::{Capacity, Cell, Counted, Drive};
 use record::rundir::RunDir;
 use resume::Earlier;
@@ -87,6 +89,7 @@ pub(crate) fn run(
         run: &run,
         started: record::host::now_rfc3339(),
         tool_filter,
+        experiments: Vec::new(),
     };
     if let Some(earlier) = earlier {
         campaign.take_up(earlier)?;
@@ -129,6 +132,7 @@ pub(crate) struct Campaign<'a> {
     run: &'a RunDir,
     started: String,
     tool_filter: Option<ToolFilter>,
+    experiments: Vec<Experiment>,
 }
 
 impl Campaign<'_> {
@@ -159,6 +163,7 @@ impl Campaign<'_> {
                 let driven = match &left {
                     Some(Job::Cell(one)) => self.cell(one, block).map(|_| ()),
                     Some(Job::Party(party)) => self.party(party, block),
+                    Some(Job::Trial(chain)) => self.trial(*chain, block),
                     None => Ok(()),
                 };
                 match driven {
@@ -380,8 +385,11 @@ impl Campaign<'_> {
         (spent(before.0, after.0), spent(before.1, after.1))
     }
 
-    /// Chains with legs, of those that `pick` takes.
+    /// Chains with legs, of those that `pick` takes. What an experiment tells is of the client alone.
     fn legged(&self, pick: impl Fn(ChainKind) -> bool) -> HashSet<String> {
+        if self.plan.scenario.experiment.is_some() {
+            return HashSet::new();
+        }
         let chains = self.plan.chains.iter();
         chains
             .filter(|c| c.has_legs() && pick(c.chain.kind))

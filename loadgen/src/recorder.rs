@@ -11,6 +11,7 @@ use hdrhistogram::Histogram;
 use record::agent::ToolUse;
 use record::client::{CallOutcome, ClientCall};
 use record::clock;
+use record::experiment::Probe;
 use record::histogram;
 use record::rundir::{RunDir, RunDirError, SegmentWriter};
 use serde::Serialize;
@@ -55,6 +56,8 @@ enum Event {
     Used(Box<ToolUse>),
     /// Bring all tool calls onto the disk.
     Uses(Sender<()>),
+    /// Tell the calls of a cell that have ended so far.
+    SoFar(u32, Sender<Vec<Probe>>),
     /// Hand back the calls of the cell, and write down its histograms.
     Cell(u32, Sender<Vec<ClientCall>>),
     End,
@@ -170,6 +173,16 @@ impl Recorder {
             .unwrap_or_default()
     }
 
+    /// The calls of a cell that have ended so far.
+    pub(crate) fn so_far(&self, id: u32) -> Vec<Probe> {
+        let (sender, receiver) = channel();
+        let asked = self.sender.send(Event::SoFar(id, sender)).is_ok();
+        asked
+            .then(|| receiver.recv().ok())
+            .flatten()
+            .unwrap_or_default()
+    }
+
     /// Waits until the tool calls of the whole run are on the disk.
     pub(crate) fn settle_tools(&self) {
         let (sender, receiver) = channel();
@@ -256,6 +269,10 @@ impl Worker {
                     let synced = self.tools.sync();
                     result = self.kept(synced).and(result);
                     let _ = sender.send(());
+                }
+                Ok(Event::SoFar(id, sender)) => {
+                    let calls = self.calls.get(&id).into_iter().flatten();
+                    let _ = sender.send(calls.map(Probe::of).collect());
                 }
                 Ok(Event::Keep(calls)) => {
                     for call in &calls {

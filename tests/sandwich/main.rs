@@ -5,6 +5,7 @@
 
 mod agents;
 mod courses;
+mod experiments;
 mod faults;
 mod http2;
 mod http2_rules;

@@ -1,6 +1,8 @@
 //! What must hold between the parts of a scenario.
 
-use super::{Capacity, CellLength, OpenLoop, Profile, ProfilePhase, Scenario, Tenants, agent};
+use super::{
+    Capacity, CellLength, OpenLoop, Profile, ProfilePhase, Scenario, Tenants, agent, experiment,
+};
 use crate::load::{Form, Report};
 use crate::names;
 
@@ -14,11 +16,12 @@ impl Form for Scenario {
             && self.closed_loop.is_none()
             && self.profile.is_none()
             && self.tenants.is_none()
-            && self.agent.is_none();
+            && self.agent.is_none()
+            && self.experiment.is_none();
         if idle {
             report.add(
                 "name",
-                "the scenario puts no load on anything; add `open_loop`, `closed_loop`, `profile`, `tenants` or `agent`"
+                "the scenario puts no load on anything; add `open_loop`, `closed_loop`, `profile`, `tenants`, `agent` or `experiment`"
                     .to_owned(),
             );
         }
@@ -56,6 +59,21 @@ impl Form for Scenario {
                 report.add(
                     "agent.endpoint",
                     "the entry is an agent and no model's API: other loads cannot be put on it; move them to a scenario of their own".to_owned(),
+                );
+            }
+        }
+        if let Some(one) = &self.experiment {
+            experiment::check(one, report);
+            let other = self.open_loop.is_some()
+                || self.closed_loop.is_some()
+                || self.profile.is_some()
+                || self.tenants.is_some()
+                || self.agent.is_some()
+                || self.capacity.is_some();
+            if other {
+                report.add(
+                    "experiment",
+                    "other loads would be measured on a chain that something happens to; move them to a scenario of their own".to_owned(),
                 );
             }
         }
