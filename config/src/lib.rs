@@ -10,9 +10,10 @@
 //! |---|---|
 //! | [`Chain`] | `config/chains/*.yaml` |
 //! | [`TapProcess`] | `config/taps/*.yaml` |
-//! | [`Scenario`] | `config/scenarios/*.yaml` |
+//! | [`Scenario`] | `config/scenarios/*.yaml`, `config/experiments/*.yaml` |
 //! | [`Calibration`] | `config/calibration.yaml`, `config/calibration-short.yaml` |
 //! | [`Demo`] | `config/demo/demo.yaml` |
+//! | [`Variants`] | `config/variants.yaml` |
 //! | [`Matrix`] | `config/matrix.yaml`, `config/demo/matrix.yaml` |
 //!
 //! Secrets never stand in a file: `key_env` names the environment variable that holds one.
@@ -33,6 +34,7 @@ pub mod standin;
 pub mod tap;
 mod text;
 mod tree;
+pub mod variants;
 
 pub use calibration::Calibration;
 pub use chain::{Chain, ChainKind, Position, TapPoint};
@@ -44,3 +46,4 @@ pub use scalar::{ByteSize, EnvName, HeaderName, HostPort, HttpUrl, Listen, Perio
 pub use scenario::Scenario;
 pub use set::{DemoSet, MatrixSet, TapSet, chains, demo, matrix, tap_process};
 pub use tap::TapProcess;
+pub use variants::Variants;

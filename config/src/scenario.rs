@@ -2,6 +2,7 @@
 
 mod agent;
 mod check;
+mod experiment;
 mod limits;
 mod profile;
 mod tenants;
@@ -12,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use agent::{Agent, AgentCall, AgentEndpoint, AgentTools, FilterCheck};
+pub use experiment::{Action, ActionMethod, ActionRequest, Experiment, ExperimentKind, RaisedLoad};
 pub use limits::VerdictLimits;
 pub use profile::{Profile, ProfilePhase};
 pub use tenants::{Flood, Tenant, Tenants};
@@ -67,6 +69,9 @@ pub struct Scenario {
     /// The agent whose calls accumulate overhead. Absent: not measured.
     #[serde(default)]
     pub agent: Option<Agent>,
+    /// An experiment of operation. Alone: nothing else may be measured while something happens to a chain.
+    #[serde(default)]
+    pub experiment: Option<Experiment>,
     /// When the client gives up.
     #[serde(default)]
     pub timeouts: Timeouts,

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use crate::{Calibration, Chain, Demo, Form, Matrix, Scenario, TapProcess};
+use crate::{Calibration, Chain, Demo, Form, Matrix, Scenario, TapProcess, Variants};
 
 /// The schema of one form, JSON Schema 2020-12.
 #[must_use]
@@ -23,6 +23,7 @@ pub fn published() -> Vec<(String, String)> {
         text(Matrix::NAME, &of::<Matrix>()),
         text(Scenario::NAME, &of::<Scenario>()),
         text(TapProcess::NAME, &of::<TapProcess>()),
+        text(Variants::NAME, &of::<Variants>()),
     ]
 }
 

@@ -36,6 +36,7 @@ fn by_name(path: &Path) {
             Ok(set) => assert!(set.runs.len() >= 8),
             Err(error) => panic!("{error}"),
         },
+        "variants" => loads::<config::Variants>(path),
         "tap" => loads::<TapProcess>(path),
         "demo" => loads::<config::Demo>(path),
         "4-gateway-overhead" => loads::<Scenario>(path),
@@ -52,9 +53,11 @@ fn every_shipped_file_loads_as_the_form_of_its_directory() {
         ("chains", loads::<Chain>),
         ("taps", loads::<TapProcess>),
         ("scenarios", loads::<Scenario>),
+        ("experiments", loads::<Scenario>),
         ("demo", by_name),
         ("demo/chains", loads::<Chain>),
         ("demo/scenarios", loads::<Scenario>),
+        ("demo/experiments", loads::<Scenario>),
     ] {
         for path in yaml_in(&home().join(dir)) {
             load(&path);
@@ -89,15 +92,25 @@ fn a_recipe_that_was_never_run_says_so() {
 }
 
 #[test]
+fn an_experiment_that_was_never_run_on_a_cluster_says_so() {
+    for path in yaml_in(&home().join("experiments")) {
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains("NEVER RUN"), "{}", path.display());
+    }
+}
+
+#[test]
 fn every_file_names_the_schema_that_an_editor_needs() {
     for dir in [
         "",
         "chains",
         "taps",
         "scenarios",
+        "experiments",
         "demo",
         "demo/chains",
         "demo/scenarios",
+        "demo/experiments",
     ] {
         for path in yaml_in(&home().join(dir)) {
             let text = fs::read_to_string(&path).unwrap();

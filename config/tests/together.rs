@@ -149,6 +149,7 @@ fn a_matrix_and_all_that_it_names_must_fit() {
         let moved = text
             .replacen(from, to, 1)
             .replace("scenarios/", "../scenarios/")
+            .replace("experiments/", "../experiments/")
             .replace("chains/", "../chains/")
             .replace("tap.yaml", "../tap.yaml")
             .replace("calibration.yaml", "../calibration.yaml");

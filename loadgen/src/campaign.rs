@@ -1,6 +1,7 @@
 //! A run from its first call to its verdict.
 
 mod close;
+mod experiment;
 mod plan;
 mod preflight;
 mod probe;
@@ -29,6 +30,7 @@ use rand::seq::SliceRandom as _;
 use record::agent::ToolFilter;
 use record::client::{CallOutcome, ClientCall};
 use record::clock::{Nanos, now};
+use record::experiment::Experiment;
 use record::manifest::{Capacity, Cell, Counted, Drive};
 use record::probe::TokenProbe;
 use record::rundir::RunDir;
@@ -97,6 +99,7 @@ pub(crate) fn run(
         tool_filter,
         token_probes,
         trace,
+        experiments: Vec::new(),
     };
     if let Some(earlier) = earlier {
         campaign.take_up(earlier)?;
@@ -141,6 +144,7 @@ pub(crate) struct Campaign<'a> {
     tool_filter: Option<ToolFilter>,
     token_probes: Vec<TokenProbe>,
     trace: Option<Arc<Trace>>,
+    experiments: Vec<Experiment>,
 }
 
 impl Campaign<'_> {
@@ -171,6 +175,7 @@ impl Campaign<'_> {
                 let driven = match &left {
                     Some(Job::Cell(one)) => self.cell(one, block).map(|_| ()),
                     Some(Job::Party(party)) => self.party(party, block),
+                    Some(Job::Trial(chain)) => self.trial(*chain, block),
                     None => Ok(()),
                 };
                 match driven {
@@ -393,8 +398,11 @@ impl Campaign<'_> {
         (spent(before.0, after.0), spent(before.1, after.1))
     }
 
-    /// Chains with legs, of those that `pick` takes.
+    /// Chains with legs, of those that `pick` takes. What an experiment tells is of the client alone.
     fn legged(&self, pick: impl Fn(ChainKind) -> bool) -> HashSet<String> {
+        if self.plan.scenario.experiment.is_some() {
+            return HashSet::new();
+        }
         let chains = self.plan.chains.iter();
         chains
             .filter(|c| c.has_legs() && pick(c.chain.kind))

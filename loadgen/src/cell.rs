@@ -4,6 +4,8 @@ mod agents;
 mod closed;
 mod open;
 
+pub(crate) use open::RUN_UP;
+
 use crate::arrival::Offsets;
 use crate::client::{Ask, Client, Cut};
 use crate::lanes::Lanes;

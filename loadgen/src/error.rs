@@ -58,6 +58,14 @@ pub enum LoadError {
         /// What went wrong.
         what: String,
     },
+    /// What was to be done to a chain in an experiment failed.
+    #[error("`{what}`: {why}")]
+    Trigger {
+        /// The command or request.
+        what: String,
+        /// How it failed, and what it said.
+        why: String,
+    },
     /// The user asked to stop before anything was measured.
     #[error("stopped before anything was measured")]
     Stopped,

@@ -22,6 +22,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) legged: &'a HashSet<String>,
     /// Of these, the ones with a component to be measured.
     pub(crate) gateways: &'a HashSet<String>,
+    /// A tap has a part in what is measured.
+    pub(crate) tapped: bool,
     /// CPUs that the generator may use.
     pub(crate) cpus: u32,
     /// The run was asked to stop before its end.
@@ -31,7 +33,7 @@ pub(crate) struct Evidence<'a> {
 }
 
 /// A check is left out only where the run has nothing of its kind: no schedule in closed loops alone, no
-/// legs in chains without a component between taps. What the run should have and was not measured fails.
+/// legs in chains without a component between taps, no taps in an experiment without any. What the run should have and was not measured fails.
 pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
     let mut checks = Vec::new();
     if !by_schedule(e).is_empty() {
@@ -40,14 +42,20 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
     if headline(e).any(|c| c.scheduled.is_some()) || e.cells.is_empty() {
         checks.push(sent(e));
     }
-    checks.extend([generator_cpu(e), tap_cpu(e)]);
+    checks.push(generator_cpu(e));
+    if e.tapped {
+        checks.push(tap_cpu(e));
+    }
     if !e.legged.is_empty() {
         checks.push(pairing(e));
     }
     if !e.gateways.is_empty() {
         checks.extend([lateness(e), floor(e), stamp_class(e)]);
     }
-    checks.extend([lost(e), clock_steps(e), answered(e), came_to_its_end(e)]);
+    if e.tapped {
+        checks.extend([lost(e), clock_steps(e)]);
+    }
+    checks.extend([answered(e), came_to_its_end(e)]);
     checks.extend(e.late.map(together));
     Verdict { checks }
 }
@@ -78,7 +86,11 @@ fn by_schedule(e: &Evidence<'_>) -> HashSet<u32> {
         let drive = &c.drive;
         matches!(
             drive,
-            Drive::Open { .. } | Drive::Profile { .. } | Drive::Trace { .. } | Drive::Tenant { .. }
+            Drive::Open { .. }
+                | Drive::Profile { .. }
+                | Drive::Trace { .. }
+                | Drive::Tenant { .. }
+                | Drive::Experiment { .. }
         ) && !floors.contains(&c.id)
     };
     headline(e).filter(due).map(|c| c.id).collect()

@@ -14,6 +14,7 @@
 //! | `client` | one call: one connection, every read stamped |
 //! | `cell` | open loop, closed loop, agents, the floor probe |
 //! | `agent` | the tools of agents over MCP, and the check of a tool filter |
+//! | `trigger` | what is done to a chain in an experiment of operation |
 //! | `capacity` | the search for the highest rate that holds |
 //! | `campaign` | which cells, in which order, and what of them is kept |
 //! | `recorder`, `taps`, `judge` | rows, series, histograms, shards, and the verdict |
@@ -41,6 +42,7 @@ mod target;
 #[cfg(test)]
 mod testbed;
 mod trace;
+mod trigger;
 mod usage;
 
 pub use error::{LoadError, PreflightFailure};

@@ -91,6 +91,7 @@ pub fn merge(parts: &[PathBuf], out: &Path) -> Result<RunDir, LoadError> {
         calibration: first.manifest.calibration.as_ref(),
         legged: &legged(&|_| true),
         gateways: &legged(&|kind| kind == ChainKind::Gateway),
+        tapped: true,
         cpus: first.manifest.host.cpus,
         stopped: read.iter().any(|part| early(&part.manifest)),
         late: read.iter().map(|part| part.shard.late).max(),

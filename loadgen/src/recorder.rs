@@ -11,6 +11,7 @@ use hdrhistogram::Histogram;
 use record::agent::ToolUse;
 use record::client::{CallOutcome, ClientCall};
 use record::clock;
+use record::experiment::Probe;
 use record::histogram;
 use record::rundir::{RunDir, RunDirError, SegmentWriter};
 use serde::Serialize;
@@ -55,6 +56,8 @@ enum Event {
     Used(Box<ToolUse>),
     /// Bring all tool calls onto the disk.
     Uses(Sender<()>),
+    /// Tell the calls of a cell that have ended so far.
+    SoFar(u32, Sender<Vec<Probe>>),
     /// Hand back the calls of the cell once they are on the disk, and write down its histograms. Nothing is
     /// handed back where something could not be written.
     Cell(u32, Sender<Vec<ClientCall>>),
@@ -170,6 +173,16 @@ impl Recorder {
         told.ok_or_else(gone)
     }
 
+    /// The calls of a cell that have ended so far.
+    pub(crate) fn so_far(&self, id: u32) -> Vec<Probe> {
+        let (sender, receiver) = channel();
+        let asked = self.sender.send(Event::SoFar(id, sender)).is_ok();
+        asked
+            .then(|| receiver.recv().ok())
+            .flatten()
+            .unwrap_or_default()
+    }
+
     /// Waits until the tool calls of the whole run are on the disk.
     pub(crate) fn settle_tools(&self) {
         let (sender, receiver) = channel();
@@ -266,6 +279,10 @@ impl Worker {
                     let synced = self.tools.sync();
                     result = result.and(self.kept(synced));
                     let _ = sender.send(());
+                }
+                Ok(Event::SoFar(id, sender)) => {
+                    let calls = self.calls.get(&id).into_iter().flatten();
+                    let _ = sender.send(calls.map(Probe::of).collect());
                 }
                 Ok(Event::Keep(calls)) => {
                     let taken = calls.iter().try_for_each(|c| self.segments.append(c));

@@ -133,6 +133,11 @@ pub(crate) fn check(plan: &Plan, shard: &Shard) -> Result<(), LoadError> {
     if scenario.agent.is_some() {
         return wrong("tasks of agents take as long as they take; remove `agent`");
     }
+    if scenario.experiment.is_some() {
+        return wrong(
+            "an experiment takes as long as it takes, and its event comes once; remove `experiment`",
+        );
+    }
     let open = scenario.open_loop.as_ref().map(|open| &open.cell);
     let closed = scenario.closed_loop.as_ref().map(|closed| &closed.cell);
     let tenants = scenario.tenants.as_ref().map(|tenants| &tenants.cell);

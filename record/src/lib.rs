@@ -9,6 +9,7 @@ pub mod agent;
 pub mod client;
 pub mod clock;
 pub mod exchange;
+pub mod experiment;
 pub mod histogram;
 pub mod host;
 pub mod leg;

@@ -2,6 +2,7 @@
 
 use crate::agent::ToolFilter;
 use crate::clock::Nanos;
+use crate::experiment::{Experiment, Setup};
 use crate::probe::TokenProbe;
 use crate::verdict::Verdict;
 use serde::{Deserialize, Serialize};
@@ -78,6 +79,11 @@ pub enum Drive {
         /// The agent is a black box: a task is one request to it, whatever it does behind.
         #[serde(default)]
         whole: bool,
+    },
+    /// An experiment of operation: a steady probe while something happens to the chain.
+    Experiment {
+        /// How it is made.
+        setup: Setup,
     },
 }
 
@@ -303,6 +309,9 @@ pub struct Manifest {
     /// What the usage probe found, one for each reference; empty where none was asked for.
     #[serde(default)]
     pub token_probes: Vec<TokenProbe>,
+    /// Experiments of operation, one a cell of theirs.
+    #[serde(default)]
+    pub experiments: Vec<Experiment>,
 }
 
 /// A part of a run's load.

@@ -8,7 +8,7 @@ mod row;
 
 use crate::gather::{Gathered, gather};
 use crate::model::{Arm, Report, RunInfo};
-use crate::{ReportError, drift};
+use crate::{ReportError, drift, experiments};
 use record::manifest::{Cell, Drive};
 use std::path::PathBuf;
 
@@ -31,6 +31,8 @@ pub fn build(runs: &[PathBuf]) -> Result<Report, ReportError> {
         arms: Vec::new(),
         perturbations: Vec::new(),
         drifts: Vec::new(),
+        experiments: Vec::new(),
+        variants: Vec::new(),
         losses: Vec::new(),
     };
     for path in runs {
@@ -41,6 +43,7 @@ pub fn build(runs: &[PathBuf]) -> Result<Report, ReportError> {
             report.drifts.len(),
         );
         report.simulated |= run.manifest.simulated;
+        report.experiments.extend(experiments::rows(&run));
         let groups = groups(&run);
         let whole: Vec<Arm> = groups
             .iter()
@@ -113,11 +116,15 @@ fn info(run: Gathered) -> RunInfo {
 }
 
 /// The cells of each arm, over blocks: gateways first, as the manifest orders the chains, then by
-/// drive. Steps of the capacity search and floor probes are no arms.
+/// drive. Steps of the capacity search, experiments of operation and floor probes are no arms.
 fn groups(run: &Gathered) -> Vec<Vec<&Cell>> {
     let mut groups: Vec<Vec<&Cell>> = Vec::new();
     for cell in &run.manifest.cells {
-        if matches!(cell.drive, Drive::Capacity { .. }) || run.floors.contains(&cell.id) {
+        let other = matches!(
+            cell.drive,
+            Drive::Capacity { .. } | Drive::Experiment { .. }
+        );
+        if other || run.floors.contains(&cell.id) {
             continue;
         }
         let same = |group: &Vec<&Cell>| {
@@ -155,6 +162,7 @@ fn order(drive: &Drive) -> (u8, f64) {
         Drive::Tenant { company, .. } => (5, f64::from(*company as u8)),
         Drive::Agent { concurrency, .. } => (3, f64::from(*concurrency)),
         Drive::Capacity { rate } => (4, *rate),
+        Drive::Experiment { setup } => (6, setup.rate),
     }
 }
 
@@ -190,6 +198,7 @@ pub(crate) fn label(drive: &Drive) -> String {
             }
         }
         Drive::Capacity { rate } => format!("capacity step {rate:.1}/s"),
+        Drive::Experiment { setup } => setup.looks_for.name().to_owned(),
         Drive::Agent {
             concurrency,
             whole: true,

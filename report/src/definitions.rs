@@ -14,7 +14,7 @@ const fn define(name: &'static str, meaning: &'static str) -> Definition {
 }
 
 /// Every word of the report, in the order in which it is shown.
-pub const DEFINITIONS: [Definition; 25] = [
+pub const DEFINITIONS: [Definition; 31] = [
     define(
         "request",
         "outer tap began to write the last request byte → inner tap read it (first attempt)",
@@ -104,6 +104,30 @@ pub const DEFINITIONS: [Definition; 25] = [
     define(
         "perturbation",
         "(E2E tapped − E2E untapped) − (the taps' own delay + floor): what inserting the taps changed beyond what they account for",
+    ),
+    define(
+        "cold start",
+        "event → end of the first answer in full. At least: less the time between the answered call and the one due before it",
+    ),
+    define(
+        "update turnaround",
+        "event → end of the first answer in full by the new version (due behind the command's end, or by its new name), with no failure for the settle time from then on",
+    ),
+    define(
+        "error window",
+        "first failed call due → first call due from which on none fails for the settle time",
+    ),
+    define(
+        "degraded window",
+        "end of the error window (without failures: first slow call) → latency of before",
+    ),
+    define(
+        "time to steady, scale-out delay, queue drain",
+        "event (trigger, step in load, end of the burst) → first call due from which on, for the settle time, none fails and the rolling median of TTFT is back within its factor of the one before",
+    ),
+    define(
+        "queue drain (calls in flight)",
+        "end of the burst → as few calls in flight as at the most before it",
     ),
     define(
         "saturated",

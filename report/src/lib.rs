@@ -8,17 +8,21 @@ mod build;
 mod chart;
 mod definitions;
 mod drift;
+mod experiments;
 pub mod export;
 mod gather;
 mod model;
 mod quantile;
 pub mod render;
+mod variants;
 
 pub use build::build;
 pub use definitions::{DEFINITIONS, Definition};
 pub use model::{
-    AgentRows, Arm, Estimate, LegRow, Perturbation, Reading, Report, RunInfo, Strata, ToolRow,
+    AgentRows, Arm, Estimate, ExperimentRow, LegRow, Perturbation, Reading, Report, RunInfo,
+    Strata, ToolRow, VariantRow, VariantSeen,
 };
+pub use variants::variants;
 
 /// Why there is no report. Names the directory.
 #[derive(Debug, thiserror::Error)]

@@ -2,6 +2,7 @@
 //! Durations are nanoseconds.
 
 use record::agent::ToolFilter;
+use record::experiment::{Found, Setup};
 use record::manifest::{Calibration, ChainInfo, Drive, Host, Workload};
 use record::probe::TokenProbe;
 use record::verdict::Verdict;
@@ -221,6 +222,76 @@ pub struct Drift {
     pub p: f64,
 }
 
+/// One quantity of an experiment of operation, over its repetitions.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ExperimentRow {
+    /// The name of its run.
+    pub run: String,
+    /// The chain.
+    pub chain: String,
+    /// A part of the chain is a stand-in.
+    pub simulated: bool,
+    /// How it was made.
+    pub setup: Setup,
+    /// The command or request; `None` where load alone was the event.
+    pub trigger: Option<String>,
+    /// What was measured.
+    pub quantity: &'static str,
+    /// Repetitions.
+    pub repetitions: usize,
+    /// Of these, those that could tell it.
+    pub told: usize,
+    /// The median of these.
+    pub median: Found,
+    /// The smallest and the largest of them; `None` with fewer than two.
+    pub range: Option<(Found, Found)>,
+    /// Probability with which these two hold the true median.
+    pub coverage: Option<f64>,
+    /// How the calls due from the event on ended, over all repetitions.
+    pub outcomes: Vec<(String, u64)>,
+}
+
+/// One variant of an engine on one service, driven one way.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct VariantRow {
+    /// The variant.
+    pub variant: String,
+    /// What kind of choice it is.
+    pub kind: &'static str,
+    /// What it sets.
+    pub sets: String,
+    /// The service.
+    pub on: String,
+    /// What is known of it.
+    pub seen: VariantSeen,
+}
+
+/// What is known of a variant.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum VariantSeen {
+    /// An arm of some run.
+    Measured {
+        /// How it was driven, in words.
+        label: String,
+        /// A part of its chain is a stand-in.
+        simulated: bool,
+        /// TTFT from the actual send, at the client.
+        ttft_p50: Reading,
+        /// TPOT.
+        tpot_p50: Reading,
+        /// Completion tokens a second, over all callers.
+        tokens_rate: Option<f64>,
+    },
+    /// No run of the report has it.
+    NotMeasured {
+        /// What would measure it.
+        command: String,
+    },
+    /// There is nothing to measure, and why.
+    NotOffered(String),
+}
+
 /// A run that the report is of.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunInfo {
@@ -263,6 +334,10 @@ pub struct Report {
     pub perturbations: Vec<Perturbation>,
     /// What drifts, or does not, over long courses.
     pub drifts: Vec<Drift>,
+    /// Experiments of operation.
+    pub experiments: Vec<ExperimentRow>,
+    /// Variants of an engine; empty where no table of them was given.
+    pub variants: Vec<VariantRow>,
     /// What could not be read or used.
     pub losses: Vec<String>,
 }

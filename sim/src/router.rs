@@ -135,6 +135,22 @@ impl Fleet {
         ] {
             page.gauge(name, help, value);
         }
+        if let Some((decided, ready)) = state.scaler.last_launch() {
+            for (name, help, at) in [
+                (
+                    "sim_router_last_launch_seconds",
+                    "Monotonic clock: when the last launch was decided.",
+                    decided,
+                ),
+                (
+                    "sim_router_last_ready_seconds",
+                    "Monotonic clock: when its replica gets requests.",
+                    ready,
+                ),
+            ] {
+                page.gauge(name, help, at as f64 / 1e9);
+            }
+        }
         page.finish()
     }
 }

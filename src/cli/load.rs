@@ -8,6 +8,7 @@ use config::scenario::Tokenizer;
 use config::{Chain, Checked, Scenario};
 use loadgen::progress::{Json, Silent, Style, Terminal};
 use loadgen::{Plan, PlannedChain, PlannedTap, Progress, Shard, Stop};
+use record::experiment::{Experiment, Found, Measure};
 use record::manifest::Calibration;
 use record::rundir::RunDir;
 use std::num::NonZeroUsize;
@@ -154,14 +155,40 @@ pub(super) fn verdict(run: &RunDir) -> anyhow::Result<Done> {
             check.name, check.limit, check.unit, check.detail
         );
     }
+    for line in unmet(&manifest.experiments) {
+        println!("NOT MET {line}");
+    }
     if verdict.valid() {
         println!("{path}: valid: all {} checks hold", verdict.checks.len());
-        return Ok(Done::Well);
+        return Ok(match unmet(&manifest.experiments).is_empty() {
+            true => Done::Well,
+            false => Done::Badly,
+        });
     }
     println!(
         "{path}: the run is not shown to be valid; `hopscope report {path}` shows what was measured"
     );
     Ok(Done::Badly)
+}
+
+/// What was not over when an experiment ended, line by line.
+fn unmet(experiments: &[Experiment]) -> Vec<String> {
+    let line = |one: &Experiment, measure: &Measure| {
+        let Found::LongerThan(bound) = measure.found else {
+            return None;
+        };
+        Some(format!(
+            "{} of {}, repetition {}: longer than {:.1} s, when the experiment ended; raise `limit` to see its end",
+            measure.quantity.name(),
+            one.chain,
+            one.block + 1,
+            bound as f64 / 1e9,
+        ))
+    };
+    let lines = experiments
+        .iter()
+        .flat_map(|one| one.unmet().filter_map(move |m| line(one, m)));
+    lines.collect()
 }
 
 fn plan(args: &Args) -> anyhow::Result<Plan> {

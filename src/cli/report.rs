@@ -1,6 +1,7 @@
 //! `hopscope report`: run directories in; page, Markdown and JSON out.
 
 use super::Done;
+use ::report::Report;
 use anyhow::Context as _;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,9 @@ pub(crate) struct Args {
     /// Write the report as JSON too.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// A table of an engine's variants (`config/variants.yaml`), to be filled with what the runs have measured.
+    #[arg(long, value_name = "FILE")]
+    variants: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
@@ -30,8 +34,13 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
         .out
         .clone()
         .unwrap_or_else(|| first.join("report.html"));
-    write(
-        &args.runs,
+    let mut report = ::report::build(&args.runs)?;
+    if let Some(path) = &args.variants {
+        let table = config::load::<config::Variants>(path)?;
+        report.variants = ::report::variants(&report, &table);
+    }
+    put_all(
+        &report,
         &page,
         args.markdown.as_deref(),
         args.json.as_deref(),
@@ -47,13 +56,21 @@ pub(super) fn write(
     markdown: Option<&Path>,
     json: Option<&Path>,
 ) -> anyhow::Result<()> {
-    let report = ::report::build(runs)?;
-    put(page, &::report::render::html(&report))?;
+    put_all(&::report::build(runs)?, page, markdown, json)
+}
+
+fn put_all(
+    report: &Report,
+    page: &Path,
+    markdown: Option<&Path>,
+    json: Option<&Path>,
+) -> anyhow::Result<()> {
+    put(page, &::report::render::html(report))?;
     if let Some(path) = markdown {
-        put(path, &::report::render::markdown(&report))?;
+        put(path, &::report::render::markdown(report))?;
     }
     if let Some(path) = json {
-        put(path, &::report::render::json(&report)?)?;
+        put(path, &::report::render::json(report)?)?;
     }
     Ok(())
 }

@@ -130,6 +130,20 @@ seed: 7
     assert_eq!(burst.cached_share, Some(0.25));
     assert_eq!((burst.goodput, burst.leaked), (None, None));
     assert!(burst.ttft.p50.value().is_some() && burst.legs.is_empty());
+    let table = "scenario: 9\nvariants: [{name: awq, kind: quantisation, sets: none, cells: [{on: A, chain: rig}, {on: B, chain: other}, \
+                 {on: C, not_offered: why}]}]\n";
+    let table = config::from_text::<config::Variants>("variants.yaml", table).unwrap();
+    let mut with_table = report.clone();
+    with_table.variants = report::variants(&report, &table);
+    // Four arms of the one chain, and a line for each of the other cells.
+    assert_eq!(with_table.variants.len(), 6);
+    for text in [
+        report::render::html(&with_table),
+        report::render::markdown(&with_table),
+    ] {
+        assert!(text.contains("hopscope load --scenario 9 --chain other --out runs/other"));
+        assert!(text.contains("not offered: why") && text.contains("burst (60/s)"));
+    }
     let asked = messages(&seen);
     // The run's own calls, behind the one that tried the chain.
     let systems: Vec<&String> = asked.iter().filter_map(|m| m.get("system")).collect();

@@ -6,6 +6,7 @@
 mod agents;
 mod bad_input;
 mod courses;
+mod experiments;
 mod faults;
 mod http2;
 mod http2_rules;

@@ -2,7 +2,7 @@
 
 use super::{
     Capacity, CellLength, OpenLoop, Profile, ProfilePhase, Scenario, Tenants, Trace, UsageProbe,
-    agent,
+    agent, experiment,
 };
 use crate::load::{Form, Report};
 use crate::names;
@@ -19,11 +19,12 @@ impl Form for Scenario {
             && self.profile.is_none()
             && self.trace.is_none()
             && self.tenants.is_none()
-            && self.agent.is_none();
+            && self.agent.is_none()
+            && self.experiment.is_none();
         if idle {
             report.add(
                 "name",
-                "the scenario puts no load on anything; add `open_loop`, `closed_loop`, `profile`, `trace`, `tenants` or `agent`"
+                "the scenario puts no load on anything; add `open_loop`, `closed_loop`, `profile`, `trace`, `tenants`, `agent` or `experiment`"
                     .to_owned(),
             );
         }
@@ -70,6 +71,22 @@ impl Form for Scenario {
         }
         if let Some(probe) = &self.workload.usage_probe {
             self.check_usage_probe(probe, report);
+        }
+        if let Some(one) = &self.experiment {
+            experiment::check(one, report);
+            let other = self.open_loop.is_some()
+                || self.closed_loop.is_some()
+                || self.profile.is_some()
+                || self.trace.is_some()
+                || self.tenants.is_some()
+                || self.agent.is_some()
+                || self.capacity.is_some();
+            if other {
+                report.add(
+                    "experiment",
+                    "other loads would be measured on a chain that something happens to; move them to a scenario of their own".to_owned(),
+                );
+            }
         }
         self.check_controls(report);
     }

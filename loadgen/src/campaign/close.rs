@@ -38,6 +38,7 @@ impl Campaign<'_> {
             calibration: self.plan.calibration.as_ref(),
             legged: &self.legged(|_| true),
             gateways: &self.legged(|kind| kind == ChainKind::Gateway),
+            tapped: self.tapped(),
             cpus: record::host::describe().cpus,
             stopped: self.stage.stop.requested(),
             late: self.slots.as_ref().map(|slots| slots.late),
@@ -85,8 +86,16 @@ impl Campaign<'_> {
             taps: taps.to_vec(),
             tool_filter: self.tool_filter.clone(),
             token_probes: self.token_probes.clone(),
+            experiments: self.experiments.clone(),
         };
         Ok(self.run.write_manifest(&manifest)?)
+    }
+
+    /// Whether a tap has a part in what is measured. Without one in its chains, an experiment needs none.
+    fn tapped(&self) -> bool {
+        let plan = self.plan;
+        let taps = plan.chains.iter().any(|c| !c.chain.taps.is_empty());
+        plan.scenario.experiment.is_none() || taps || !plan.taps.is_empty()
     }
 
     fn shard(&self) -> Option<Shard> {

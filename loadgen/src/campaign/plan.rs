@@ -21,6 +21,8 @@ pub(super) struct Planned {
 pub(super) enum Job {
     Cell(Planned),
     Party(Party),
+    /// An experiment of operation on a chain.
+    Trial(usize),
 }
 
 impl Campaign<'_> {
@@ -33,6 +35,12 @@ impl Campaign<'_> {
                     jobs.extend(parties(at, tenants).into_iter().map(Job::Party));
                 }
             }
+        }
+        if self.plan.scenario.experiment.is_some() {
+            let chains = self.plan.chains.iter().enumerate();
+            let served =
+                chains.filter(|(_, c)| !matches!(c.chain.kind, ChainKind::Loop | ChainKind::Relay));
+            jobs.extend(served.map(|(at, _)| Job::Trial(at)));
         }
         jobs
     }
@@ -235,6 +243,7 @@ pub(super) fn words(drive: &Drive) -> String {
         } => format!("tenant {tenant} {}", company.name()),
         Drive::Agent { whole: true, .. } => "agent as a black box".to_owned(),
         Drive::Agent { turns, .. } => format!("agent {turns} turns"),
+        Drive::Experiment { setup } => setup.looks_for.name().to_owned(),
     }
 }
 

@@ -18,7 +18,10 @@ impl Campaign<'_> {
             Drive::Open { rate, .. } | Drive::Capacity { rate } => Some(rate > met),
             Drive::Agent { .. } => Some(false),
             // Overload is what these may be for.
-            Drive::Profile { .. } | Drive::Trace { .. } | Drive::Tenant { .. } => None,
+            Drive::Profile { .. }
+            | Drive::Trace { .. }
+            | Drive::Tenant { .. }
+            | Drive::Experiment { .. } => None,
             Drive::Closed { .. } => {
                 let seconds = cell.to.saturating_sub(cell.from) as f64 / 1e9;
                 let answered = calls

@@ -113,6 +113,10 @@ impl Campaign<'_> {
                 self.cells.push(cell);
             }
         }
+        self.experiments = manifest.experiments;
+        let cells = &self.cells;
+        self.experiments
+            .retain(|one| cells.iter().any(|cell| cell.id == one.cell));
         let floors: Vec<u32> = self.cells.iter().filter_map(|c| c.floor_cell).collect();
         let kept: HashSet<u32> = self.cells.iter().map(|c| c.id).chain(floors).collect();
         let kept = by_cell.into_iter().filter(|(id, _)| kept.contains(id));
@@ -161,6 +165,14 @@ impl Campaign<'_> {
                 let drives = party.drives(tenants);
                 let done = drives.iter().all(|d| !driven(party.chain, d).is_empty());
                 (!done).then_some(Job::Party(party))
+            }
+            Job::Trial(chain) => {
+                let name = &self.plan.chains[chain].chain.name;
+                let same = |c: &Cell| {
+                    let experiment = matches!(c.drive, Drive::Experiment { .. });
+                    c.chain == *name && c.block == block && experiment
+                };
+                (!self.cells.iter().any(same)).then_some(Job::Trial(chain))
             }
             Job::Cell(planned) => {
                 let parts = driven(planned.chain, &planned.drive);

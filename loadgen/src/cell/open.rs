@@ -10,7 +10,7 @@ use record::clock::{Nanos, now};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Between deciding to begin and the first due instant.
-const RUN_UP: Nanos = 20_000_000;
+pub(crate) const RUN_UP: Nanos = 20_000_000;
 
 impl Driver<'_, '_> {
     /// Calls at absolute instants. What is late is sent late and shown as lag; what is beyond the

@@ -1,7 +1,9 @@
 //! The page: one file, nothing loaded from anywhere.
 
 mod arms;
+mod experiments;
 mod setup;
+mod variants;
 
 use super::words;
 use crate::model::Report;
@@ -36,15 +38,9 @@ pub fn html(report: &Report) -> String {
                         (arms::headline(report))
                         (arms::charts(report))
                     }
-                    (arms::clients(report))
-                    (arms::tenants(report))
-                    (arms::drifts(report))
-                    (arms::resources(report))
-                    (arms::claims(report))
-                    (arms::perturbations(report))
-                    h2 { "Every arm" }
-                    p.soft { "* rests on fewer than a hundred samples beyond the quantile. “too few”: not printed, since its samples or losses do not support it." }
-                    @for arm in &report.arms { (arms::arm(arm)) }
+                    (experiments::table(report))
+                    (variants::table(report))
+                    @if !report.arms.is_empty() { (measured(report)) }
                     (setup::calibration(report))
                     (definitions())
                 }
@@ -52,6 +48,21 @@ pub fn html(report: &Report) -> String {
         }
     }
     .into_string()
+}
+
+/// What was measured of the arms.
+fn measured(report: &Report) -> Markup {
+    page! {
+        (arms::clients(report))
+        (arms::tenants(report))
+        (arms::drifts(report))
+        (arms::resources(report))
+        (arms::claims(report))
+        (arms::perturbations(report))
+        h2 { "Every arm" }
+        p.soft { "* rests on fewer than a hundred samples beyond the quantile. “too few”: not printed, since its samples or losses do not support it." }
+        @for arm in &report.arms { (arms::arm(arm)) }
+    }
 }
 
 fn definitions() -> Markup {

@@ -2,7 +2,7 @@
 
 use super::words::{self, ABSENT, leg, maybe, range, reading, time};
 use crate::DEFINITIONS;
-use crate::model::{Arm, LegRow, Report};
+use crate::model::{Arm, LegRow, Report, VariantSeen};
 use std::fmt::Write as _;
 
 /// The report as Markdown.
@@ -63,7 +63,11 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
     if report.arms.iter().any(|a| a.kind == "gateway") {
         headline(out, report)?;
     }
-    clients(out, report)?;
+    experiments(out, report)?;
+    variants(out, report)?;
+    if !report.arms.is_empty() {
+        clients(out, report)?;
+    }
     for arm in &report.arms {
         arm_section(out, arm)?;
     }
@@ -102,6 +106,69 @@ fn headline(out: &mut String, report: &Report) -> std::fmt::Result {
             range(ttft.and_then(|r| r.interval)),
             maybe(ttft.and_then(|r| r.floor)),
             show(e2e, |r| &r.p50),
+        )?;
+    }
+    Ok(())
+}
+
+fn experiments(out: &mut String, report: &Report) -> std::fmt::Result {
+    use words::experiment as word;
+    if report.experiments.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n## Experiments of operation\n\n| chain | experiment | event | measured | median | between | over repetitions | calls from the event on |\n|---|---|---|---|---|---|---|---|"
+    )?;
+    for row in &report.experiments {
+        writeln!(
+            out,
+            "| {}{} | {} | `{}` | {} | {} | {} | {} | {} |",
+            word::chain(row, report.runs.len() > 1),
+            if row.simulated { ", *simulated*" } else { "" },
+            word::setup(&row.setup),
+            // A bar would end the cell.
+            word::event(row).replace('|', "\\|"),
+            row.quantity,
+            word::found(&row.median),
+            word::bounds(&row.median),
+            word::repetitions(row),
+            word::outcomes(row),
+        )?;
+    }
+    writeln!(out, "\n{}", word::NOTE)
+}
+
+fn variants(out: &mut String, report: &Report) -> std::fmt::Result {
+    if report.variants.is_empty() {
+        return Ok(());
+    }
+    writeln!(
+        out,
+        "\n## Quantisation and engine controls\n\n| variant | kind | sets | on | driven | TTFT p50 | TPOT p50 | tokens/s |\n|---|---|---|---|---|---|---|---|"
+    )?;
+    for row in &report.variants {
+        let seen = match &row.seen {
+            VariantSeen::Measured {
+                label,
+                simulated,
+                ttft_p50,
+                tpot_p50,
+                tokens_rate,
+            } => format!(
+                "{label}{} | {} | {} | {}",
+                if *simulated { ", *simulated*" } else { "" },
+                reading(ttft_p50),
+                reading(tpot_p50),
+                words::rate(*tokens_rate)
+            ),
+            VariantSeen::NotMeasured { command } => format!("not measured: `{command}` | | | "),
+            VariantSeen::NotOffered(why) => format!("not offered: {why} | | | "),
+        };
+        writeln!(
+            out,
+            "| {} | {} | `{}` | {} | {seen} |",
+            row.variant, row.kind, row.sets, row.on
         )?;
     }
     Ok(())

@@ -1,6 +1,8 @@
 //! Numbers and findings as a person reads them. Durations are microseconds below 10 ms, else
 //! milliseconds.
 
+pub(super) mod experiment;
+
 use crate::model::{Arm, Drift, LegRow, Reading, Report};
 use record::agent::ToolFilter;
 use record::manifest::{Company, Drive, Workload};

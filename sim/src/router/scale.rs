@@ -16,6 +16,8 @@ pub(super) struct Scaler {
     options: ScaleOptions,
     replicas: Vec<Replica>,
     least: usize,
+    /// The last launch: when it was decided, when its replica gets requests, ns.
+    last: Option<(u64, u64)>,
 }
 
 impl Scaler {
@@ -30,6 +32,7 @@ impl Scaler {
             options,
             replicas,
             least,
+            last: None,
         }
     }
 
@@ -45,7 +48,9 @@ impl Scaler {
         if let Some(replica) = down {
             let it = &self.options;
             let takes = it.launch_ms + it.pull_ms + it.load_ms;
-            *replica = Replica::Starting(at + takes * 1_000_000);
+            let ready = at + takes * 1_000_000;
+            *replica = Replica::Starting(ready);
+            self.last = Some((at, ready));
         }
     }
 
@@ -79,6 +84,11 @@ impl Scaler {
             .collect()
     }
 
+    /// The last launch: when it was decided, when its replica gets requests, ns.
+    pub(super) fn last_launch(&self) -> Option<(u64, u64)> {
+        self.last
+    }
+
     /// How many are on their way.
     pub(super) fn starting(&self) -> usize {
         let starting = |replica: &&Replica| matches!(replica, Replica::Starting(_));
@@ -107,6 +117,7 @@ mod tests {
         // The one that starts counts: not every request starts another.
         scaler.arrival(0, &[3, 0, 0]);
         assert_eq!((scaler.ready().len(), scaler.starting()), (1, 1));
+        assert_eq!(scaler.last_launch(), Some((0, 6_000_000)));
         scaler.look(5_999_999, &[3, 0, 0]);
         assert_eq!(scaler.ready(), [0]);
         scaler.look(6_000_000, &[3, 0, 0]);

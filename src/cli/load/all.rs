@@ -182,7 +182,9 @@ fn told(manifest: &Manifest) -> String {
         return "did not come to its end".to_owned();
     };
     let broken: Vec<&str> = verdict.broken().map(|check| check.name.as_str()).collect();
+    let unmet = super::unmet(&manifest.experiments).len();
     match broken.is_empty() {
+        true if unmet > 0 => format!("valid; {unmet} quantities were not over at their limit"),
         true => VALID.to_owned(),
         false => format!("not shown to be valid: {}", broken.join(", ")),
     }
