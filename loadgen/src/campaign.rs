@@ -13,6 +13,7 @@ use crate::lanes::Lanes;
 use crate::progress::Phase;
 use crate::prompt::Vocabulary;
 use crate::recorder::{Recorder, quantile};
+use crate::scrape::Scraper;
 use crate::seed::derive;
 use crate::shard::{Share, Slots, slot};
 use crate::target::Target;
@@ -59,6 +60,10 @@ pub(crate) fn run(
         true => RunDir::open(&plan.out)?,
         false => RunDir::create(&plan.out)?,
     };
+    // The components count what reached them from all parts of a run: one part looks.
+    let share = Share::of(plan.shard.as_ref());
+    let looked_at = if share.leads() { &plan.chains[..] } else { &[] };
+    let scraper = Scraper::start(looked_at, &run)?;
     let recorder = Recorder::start(&run, progress, stop.clone())?;
     let stage = Stage {
         scenario: &plan.scenario,
@@ -69,7 +74,7 @@ pub(crate) fn run(
         seed: plan.seed,
         run: &plan.name,
         ignore_eos: plan.ignore_eos,
-        share: Share::of(plan.shard.as_ref()),
+        share,
     };
     let mut campaign = Campaign {
         plan,
@@ -87,6 +92,7 @@ pub(crate) fn run(
         run: &run,
         started: record::host::now_rfc3339(),
         tool_filter,
+        scraper,
     };
     if let Some(earlier) = earlier {
         campaign.take_up(earlier)?;
@@ -129,6 +135,7 @@ pub(crate) struct Campaign<'a> {
     run: &'a RunDir,
     started: String,
     tool_filter: Option<ToolFilter>,
+    scraper: Scraper,
 }
 
 impl Campaign<'_> {
@@ -273,6 +280,7 @@ impl Campaign<'_> {
             Drive::Capacity { .. } => None,
             _ => self.probe(one.chain, id + 1, block),
         };
+        self.scraper.begin(one.chain, id, 1);
         let mut order = self.order(id, one, block);
         order.begin = self.slot(&order.way, &order.length)?;
         self.begin(vec![describe(&order, &one.drive, block, Ran::default())])?;
@@ -306,6 +314,7 @@ impl Campaign<'_> {
         cell.gateway_cpu = spent(before.1, component.cpu());
         cell.gateway_memory = component.memory();
         let ended = now();
+        self.scraper.end();
         let calls = self.stage.recorder.cell(id);
         cell.counted = Counted {
             seconds: ended.saturating_sub(began) as f64 / 1e9,

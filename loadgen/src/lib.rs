@@ -15,6 +15,7 @@
 //! | `agent` | the tools of agents over MCP, and the check of a tool filter |
 //! | `capacity` | the search for the highest rate that holds |
 //! | `campaign` | which cells, in which order, and what of them is kept |
+//! | `scrape` | what the components' own metrics say meanwhile |
 //! | `recorder`, `taps`, `judge` | rows, series, histograms, shards, and the verdict |
 
 mod agent;
@@ -32,6 +33,7 @@ mod plan;
 pub mod progress;
 pub mod prompt;
 mod recorder;
+mod scrape;
 mod seed;
 mod shard;
 mod stop;

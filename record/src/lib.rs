@@ -17,6 +17,7 @@ pub mod pairing;
 pub mod rundir;
 #[cfg(test)]
 mod sample;
+pub mod scrape;
 pub mod span;
 pub mod stamp;
 pub mod stream;

@@ -2,6 +2,7 @@
 
 use crate::agent::ToolFilter;
 use crate::clock::Nanos;
+use crate::scrape::Scraped;
 use crate::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -290,6 +291,13 @@ pub struct Manifest {
     /// What the check of the tool filter found; `None` where none was asked for.
     #[serde(default)]
     pub tool_filter: Option<ToolFilter>,
+    /// The metrics endpoints of components that were looked at.
+    #[serde(default)]
+    pub scraped: Vec<Scraped>,
+    /// CPU seconds of the load generator that looking at them took; `None` where none was named. They are in
+    /// the cells' `generator_cpu`.
+    #[serde(default)]
+    pub scrape_cpu: Option<f64>,
 }
 
 /// A part of a run's load.

@@ -9,6 +9,7 @@ mod chart;
 mod definitions;
 mod drift;
 mod gather;
+mod leak;
 mod model;
 mod quantile;
 pub mod render;
@@ -16,7 +17,8 @@ pub mod render;
 pub use build::build;
 pub use definitions::{DEFINITIONS, Definition};
 pub use model::{
-    AgentRows, Arm, Estimate, LegRow, Perturbation, Reading, Report, RunInfo, Strata, ToolRow,
+    AgentRows, Arm, ComponentRow, Estimate, Gauge, HitRate, Leak, LeakFinding, LegRow,
+    Perturbation, Reading, Report, RunInfo, ServerSide, Strata, ToolRow,
 };
 
 /// Why there is no report. Names the directory.

@@ -16,6 +16,7 @@ mod processes;
 mod resume;
 mod rig;
 mod routing;
+mod scraping;
 mod shards;
 mod tenants;
 mod tls;

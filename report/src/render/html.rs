@@ -1,6 +1,7 @@
 //! The page: one file, nothing loaded from anywhere.
 
 mod arms;
+mod server;
 mod setup;
 
 use super::words;
@@ -39,6 +40,7 @@ pub fn html(report: &Report) -> String {
                     (arms::clients(report))
                     (arms::tenants(report))
                     (arms::drifts(report))
+                    (server::leaks(report))
                     (arms::resources(report))
                     (arms::claims(report))
                     (arms::perturbations(report))
