@@ -2,6 +2,7 @@
 
 mod check;
 mod gateway;
+mod scrape;
 mod tap;
 
 use std::collections::BTreeMap;
@@ -10,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use gateway::{Forward, Gateway, HeaderEvidence, ProcessMatch, Recipe};
+pub use scrape::{Figure, Scrape, ScrapeKind};
 pub use tap::{ClientTls, HostHeader, Position, ServerTls, TapLimits, TapPoint, Upstream};
 
 use crate::scalar::{EnvName, HeaderName, HttpUrl};
@@ -51,6 +53,10 @@ pub struct Chain {
     /// The taps of the chain, from the client inwards. A component that balances has one inner tap per pod.
     #[serde(default)]
     pub taps: Vec<TapPoint>,
+    /// The components' own metrics, read while the chain is driven. A component that balances has one
+    /// entry per pod behind it.
+    #[serde(default)]
+    pub scrape: Vec<Scrape>,
 }
 
 /// What a chain is for. The controls are those of the method: each isolates one share of the instrument.

@@ -428,6 +428,38 @@ fn black_boxes_that_could_not_be_driven_are_refused() {
 }
 
 #[test]
+fn endpoints_of_metrics_that_could_not_be_read_are_refused() {
+    let good = "model: m\nscrape:\n  - {component: e, kind: vllm, url: \"http://127.0.0.1:8000/metrics\", every: 1s}\n  - {component: g, kind: other, url: \"http://h/metrics\", figures: {cache_hits: my_hits}}";
+    let text = CHAIN.replacen("model: m", good, 1);
+    config::from_text::<Chain>("c.yaml", &text).unwrap();
+    for (from, to, said) in [
+        (
+            "component: g",
+            "component: e",
+            "the name `e` is taken at c.yaml:",
+        ),
+        ("component: g", "component: g h", "use 1 to 64 letters"),
+        ("http://h", "https://h", "read in the clear only"),
+        ("every: 1s", "every: 10ms", "write 100ms or more"),
+        ("every: 1s", "evry: 1s", "did you mean `every`?"),
+        ("kind: vllm", "kind: vlm", "`vllm`"),
+        (
+            ", figures: {cache_hits: my_hits}",
+            "",
+            "name them under `figures`",
+        ),
+        ("my_hits", "'my_hits{a=\"b\"}'", "without labels"),
+        ("my_hits", "''", "is no name of a metric"),
+        ("cache_hits: my", "cache_hit: my", "cache_hit"),
+    ] {
+        assert!(text.contains(from), "{from}");
+        let error = refused::<Chain>(&text.replacen(from, to, 1));
+        assert!(error.contains(said), "{to}\n{error}\nexpected: {said}");
+        assert!(error.starts_with("c.yaml:"), "{error}");
+    }
+}
+
+#[test]
 fn text_that_is_no_yaml_is_refused_with_its_place() {
     for text in [
         "name: [",

@@ -15,6 +15,7 @@ use crate::lanes::Lanes;
 use crate::progress::Phase;
 use crate::prompt::Vocabulary;
 use crate::recorder::{Recorder, quantile};
+use crate::scrape::Scraper;
 use crate::seed::derive;
 use crate::shard::{Share, Slots, slot};
 use crate::target::Target;
@@ -68,6 +69,10 @@ pub(crate) fn run(
         true => RunDir::open(&plan.out)?,
         false => RunDir::create(&plan.out)?,
     };
+    // The components count what reached them from all parts of a run: one part looks.
+    let share = Share::of(plan.shard.as_ref());
+    let looked_at = if share.leads() { &plan.chains[..] } else { &[] };
+    let scraper = Scraper::start(looked_at, &run)?;
     let recorder = Recorder::start(&run, progress, stop.clone())?;
     let stage = Stage {
         scenario: &plan.scenario,
@@ -78,7 +83,7 @@ pub(crate) fn run(
         seed: plan.seed,
         run: &plan.name,
         ignore_eos: plan.ignore_eos,
-        share: Share::of(plan.shard.as_ref()),
+        share,
         lengths: probe::lengths(plan, &token_probes),
     };
     let mut campaign = Campaign {
@@ -100,6 +105,7 @@ pub(crate) fn run(
         token_probes,
         trace,
         experiments: Vec::new(),
+        scraper,
     };
     if let Some(earlier) = earlier {
         campaign.take_up(earlier)?;
@@ -145,6 +151,7 @@ pub(crate) struct Campaign<'a> {
     token_probes: Vec<TokenProbe>,
     trace: Option<Arc<Trace>>,
     experiments: Vec<Experiment>,
+    scraper: Scraper,
 }
 
 impl Campaign<'_> {
@@ -290,6 +297,7 @@ impl Campaign<'_> {
             Drive::Capacity { .. } => None,
             _ => self.probe(one.chain, id + 1, block),
         };
+        self.scraper.begin(one.chain, id, 1);
         let mut order = self.order(id, one, block);
         order.begin = self.slot(&order.way, &order.length)?;
         self.begin(vec![describe(&order, &one.drive, block, Ran::default())])?;
@@ -323,6 +331,7 @@ impl Campaign<'_> {
         cell.gateway_cpu = spent(before.1, component.cpu());
         cell.gateway_memory = component.memory();
         let ended = now();
+        self.scraper.end();
         let calls = self.stage.recorder.cell(id)?;
         cell.counted = Counted {
             seconds: ended.saturating_sub(began) as f64 / 1e9,

@@ -104,6 +104,21 @@ fn go_on(error: &RunDirError) -> &'static str {
     }
 }
 
+/// An error and its causes, in words.
+pub(crate) fn causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        if !text.contains(&inner_text) {
+            text.push_str(": ");
+            text.push_str(&inner_text);
+        }
+        cause = inner.source();
+    }
+    text
+}
+
 fn lines(failures: &[PreflightFailure]) -> String {
     let all: Vec<String> = failures.iter().map(ToString::to_string).collect();
     all.join("\n")

@@ -17,6 +17,7 @@
 //! | `trigger` | what is done to a chain in an experiment of operation |
 //! | `capacity` | the search for the highest rate that holds |
 //! | `campaign` | which cells, in which order, and what of them is kept |
+//! | `scrape` | what the components' own metrics say meanwhile |
 //! | `recorder`, `taps`, `judge` | rows, series, histograms, shards, and the verdict |
 
 mod agent;
@@ -34,6 +35,7 @@ mod plan;
 pub mod progress;
 pub mod prompt;
 mod recorder;
+mod scrape;
 mod seed;
 mod shard;
 mod stop;

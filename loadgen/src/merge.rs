@@ -7,13 +7,14 @@
 
 use crate::LoadError;
 use crate::judge::{Evidence, verdict};
+use config::chain::Figure;
 use config::{Chain, ChainKind, Scenario};
 use record::client::ClientCall;
 use record::clock::Nanos;
 use record::exchange::Exchange;
 use record::manifest::{Cell, Manifest, Shard, TapHealth};
 use record::pairing::Pairer;
-use record::rundir::{RunDir, SegmentWriter, write_calls, write_exchanges};
+use record::rundir::{RunDir, SCRAPES, SegmentWriter, write_calls, write_exchanges, write_looks};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -71,6 +72,7 @@ pub fn merge(parts: &[PathBuf], out: &Path) -> Result<RunDir, LoadError> {
         }
         writer.sync()?;
     }
+    looks(first, &run)?;
     let all: Vec<Exchange> = exchanges.into_iter().flatten().collect();
     write_calls(&run, &calls)?;
     write_exchanges(&run, &all)?;
@@ -215,6 +217,20 @@ fn shift(first: &Part, part: &Part) -> i64 {
         true => 0,
         false => part.shard.wall_offset - first.shard.wall_offset,
     }
+}
+
+/// What components' metrics said: the first part looked, for all.
+fn looks(first: &Part, run: &RunDir) -> Result<(), LoadError> {
+    let (looks, _) = first.run.read_looks()?;
+    if looks.is_empty() {
+        return Ok(());
+    }
+    let mut writer = SegmentWriter::create(&run.root().join(SCRAPES), SCRAPES, SEGMENT)?;
+    for look in &looks {
+        writer.append(look)?;
+    }
+    writer.sync()?;
+    Ok(write_looks(run, &looks, &Figure::ALL.map(Figure::as_str))?)
 }
 
 fn calls(parts: &[Part]) -> Result<Vec<ClientCall>, LoadError> {

@@ -230,6 +230,8 @@ struct Line {
     /// Its resident memory (RSS summed: shared pages count for each process), bytes. The cells have
     /// PSS, which is exact, and too dear to ask of a process under load each second.
     component_rss_bytes: Option<u64>,
+    /// Its open file descriptors; absent where the processes are not known or another user's.
+    component_descriptors: Option<u64>,
 }
 
 #[derive(Default)]
@@ -371,7 +373,8 @@ impl Worker {
         let mut second = std::mem::take(&mut self.second);
         let sent = self.flight.sent.load(Ordering::Relaxed);
         let in_flight = self.flight.in_flight.load(Ordering::Relaxed);
-        let cpu = current.component.cpu();
+        let usage = current.component.look();
+        let cpu = usage.cpu;
         let cpu_spent = self
             .cpu_before
             .take()
@@ -392,7 +395,8 @@ impl Worker {
             ttft_p99_ns: quantile(&mut second.ttft, 0.99),
             lag_p99_ns: quantile(&mut second.lag, 0.99),
             component_cpu_s: cpu_spent,
-            component_rss_bytes: current.component.resident(),
+            component_rss_bytes: usage.resident,
+            component_descriptors: usage.descriptors,
         };
         self.second.sent_before = sent;
         let written = serde_json::to_writer(&mut self.series, &line)

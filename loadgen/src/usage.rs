@@ -79,10 +79,17 @@ impl Component {
         (!tree.is_empty()).then(|| tree.iter().filter_map(|p| cpu_of(*p)).sum())
     }
 
-    /// Resident memory now (RSS summed), bytes; `None` where no process is there.
-    pub(crate) fn resident(&self) -> Option<u64> {
+    /// What a second of the series says of it: one look at the list of processes for all of it.
+    pub(crate) fn look(&self) -> Usage {
         let tree = self.tree();
-        (!tree.is_empty()).then(|| tree.iter().filter_map(|p| rss_of(*p)).sum())
+        if tree.is_empty() {
+            return Usage::default();
+        }
+        Usage {
+            cpu: Some(tree.iter().filter_map(|p| cpu_of(*p)).sum()),
+            resident: Some(tree.iter().filter_map(|p| rss_of(*p)).sum()),
+            descriptors: tree.iter().map(|p| descriptors_of(*p)).sum(),
+        }
     }
 
     /// Memory now (PSS), bytes; `None` where no process is there.
@@ -90,6 +97,17 @@ impl Component {
         let tree = self.tree();
         (!tree.is_empty()).then(|| tree.iter().filter_map(|p| pss_of(*p)).sum())
     }
+}
+
+/// What a component uses; absent where no process is there.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Usage {
+    /// CPU seconds so far.
+    pub(crate) cpu: Option<f64>,
+    /// Resident memory (RSS summed), bytes.
+    pub(crate) resident: Option<u64>,
+    /// Open file descriptors; absent where any of the processes may not be looked into, too.
+    pub(crate) descriptors: Option<u64>,
 }
 
 /// Every process and its parent.
@@ -115,6 +133,12 @@ fn command(pid: u32) -> String {
 
 fn rss_of(pid: u32) -> Option<u64> {
     kib_of(&format!("/proc/{pid}/status"), "VmRSS:")
+}
+
+/// Open file descriptors of a process; `None` where it may not be looked into: another user's.
+fn descriptors_of(pid: u32) -> Option<u64> {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
+    Some(entries.count() as u64)
 }
 
 /// CPU seconds of a process' threads by the scheduler's own count (`schedstat`, nanoseconds): the
@@ -202,7 +226,19 @@ mod tests {
         }
         assert!(own.cpu().unwrap() - before > 0.02);
         assert!(own.memory().unwrap() > 500_000);
-        assert!(own.resident().unwrap() >= own.memory().unwrap() / 2);
+        let look = own.look();
+        assert!(look.resident.unwrap() >= own.memory().unwrap() / 2);
+        assert!(look.cpu.unwrap() > 0.0);
+        // Other tests of this process open and close files meanwhile: many of ours show through.
+        let files: Vec<fs::File> = (0..400)
+            .map(|_| fs::File::open("/dev/null").unwrap())
+            .collect();
+        let more = own.look().descriptors.unwrap();
+        assert!(
+            more >= look.descriptors.unwrap() + 200,
+            "{look:?}, then {more}"
+        );
+        drop(files);
         let none = Component::new(
             &[],
             &[ProcessMatch::CommandMatch(
@@ -211,6 +247,6 @@ mod tests {
             Path::new("."),
         );
         assert_eq!((none.cpu(), none.memory()), (None, None));
-        assert_eq!(none.resident(), None);
+        assert_eq!(none.look(), Usage::default());
     }
 }

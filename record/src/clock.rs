@@ -18,6 +18,12 @@ pub fn wall() -> u64 {
     read(ClockId::Realtime)
 }
 
+/// CPU time of the calling thread so far, nanoseconds.
+#[must_use]
+pub fn thread_cpu() -> Nanos {
+    read(ClockId::ThreadCPUTime)
+}
+
 fn read(id: ClockId) -> u64 {
     let time = clock_gettime(id);
     // Both fields are non-negative on these clocks.

@@ -19,6 +19,7 @@ pub mod probe;
 pub mod rundir;
 #[cfg(test)]
 mod sample;
+pub mod scrape;
 pub mod span;
 pub mod stamp;
 pub mod stream;

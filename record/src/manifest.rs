@@ -4,6 +4,7 @@ use crate::agent::ToolFilter;
 use crate::clock::Nanos;
 use crate::experiment::{Experiment, Setup};
 use crate::probe::TokenProbe;
+use crate::scrape::Scraped;
 use crate::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -312,6 +313,13 @@ pub struct Manifest {
     /// Experiments of operation, one a cell of theirs.
     #[serde(default)]
     pub experiments: Vec<Experiment>,
+    /// The metrics endpoints of components that were looked at.
+    #[serde(default)]
+    pub scraped: Vec<Scraped>,
+    /// CPU seconds of the load generator that looking at them took; `None` where none was named. They are in
+    /// the cells' `generator_cpu`.
+    #[serde(default)]
+    pub scrape_cpu: Option<f64>,
 }
 
 /// A part of a run's load.

@@ -4,19 +4,24 @@
 //! RUN/manifest.json            what the run was, its cells, verdict and calibration
 //! RUN/calls/calls-000000.seg   calls as the load generator saw them
 //! RUN/tools/tools-000000.seg   tool calls of agents; there only where an agent has tools
+//! RUN/scrapes/scrapes-000000.seg   what components' metrics said; there only where a chain names endpoints
 //! RUN/taps/NAME/exchanges-…    exchanges as each tap process saw them
 //! RUN/taps/NAME/health.json    the tap process' account of itself
 //! RUN/series.ndjson            one line a second
 //! RUN/histograms.hlog          HDR histograms, one a cell and measure (V2 log)
-//! RUN/calls.parquet, RUN/exchanges.parquet, RUN/tools.parquet   the same rows, for DuckDB, Polars, pandas
+//! RUN/calls.parquet, RUN/exchanges.parquet, RUN/tools.parquet, RUN/scrapes.parquet   the same rows, for DuckDB, Polars, pandas
 //! ```
 
 pub mod parquet;
+mod scrapes;
 pub mod segment;
+mod series;
 mod tables;
 mod tools;
 
+pub use scrapes::{SCRAPES, write_looks};
 pub use segment::{SegmentReader, SegmentWriter};
+pub use series::Second;
 pub use tables::{write_calls, write_exchanges};
 pub use tools::{TOOLS, write_tools};
 

@@ -5,10 +5,13 @@ mod arm;
 mod pace;
 mod perturbation;
 mod row;
+mod server;
+
+pub(crate) use arm::window;
 
 use crate::gather::{Gathered, gather};
 use crate::model::{Arm, Report, RunInfo};
-use crate::{ReportError, drift, experiments};
+use crate::{ReportError, drift, experiments, leak};
 use record::manifest::{Cell, Drive};
 use std::path::PathBuf;
 
@@ -33,6 +36,7 @@ pub fn build(runs: &[PathBuf]) -> Result<Report, ReportError> {
         drifts: Vec::new(),
         experiments: Vec::new(),
         variants: Vec::new(),
+        leaks: Vec::new(),
         losses: Vec::new(),
     };
     for path in runs {
@@ -41,6 +45,7 @@ pub fn build(runs: &[PathBuf]) -> Result<Report, ReportError> {
             report.arms.len(),
             report.perturbations.len(),
             report.drifts.len(),
+            report.leaks.len(),
         );
         report.simulated |= run.manifest.simulated;
         report.experiments.extend(experiments::rows(&run));
@@ -56,6 +61,7 @@ pub fn build(runs: &[PathBuf]) -> Result<Report, ReportError> {
             let phases = phases(&run, cells);
             let course = drift::course(&whole.drive);
             report.drifts.extend(drift::drifts(&whole, course, &phases));
+            report.leaks.extend(leak::leaks(&run, cells, &whole));
             report.arms.push(whole);
             report.arms.extend(phases);
         }
@@ -77,7 +83,7 @@ pub fn build(runs: &[PathBuf]) -> Result<Report, ReportError> {
 
 /// Says of what `run` added to the report, from `before` on, whose it is: two runs may drive one chain
 /// alike, with other calls.
-fn name(report: &mut Report, before: (usize, usize, usize), run: &str) {
+fn name(report: &mut Report, before: (usize, usize, usize, usize), run: &str) {
     let named = |text: &mut String| *text = format!("{run}: {text}");
     let arms = report.arms.iter_mut().skip(before.0);
     arms.for_each(|arm| named(&mut arm.label));
@@ -85,6 +91,8 @@ fn name(report: &mut Report, before: (usize, usize, usize), run: &str) {
     perturbations.for_each(|p| named(&mut p.label));
     let drifts = report.drifts.iter_mut().skip(before.2);
     drifts.for_each(|drift| named(&mut drift.chain));
+    let leaks = report.leaks.iter_mut().skip(before.3);
+    leaks.for_each(|leak| named(&mut leak.chain));
 }
 
 /// An arm of each phase of a course of load.
@@ -112,6 +120,7 @@ fn info(run: Gathered) -> RunInfo {
         calibration: manifest.calibration,
         tool_filter: manifest.tool_filter,
         token_probes: manifest.token_probes,
+        scrape_cpu: manifest.scrape_cpu,
     }
 }
 

@@ -14,7 +14,7 @@ const fn define(name: &'static str, meaning: &'static str) -> Definition {
 }
 
 /// Every word of the report, in the order in which it is shown.
-pub const DEFINITIONS: [Definition; 31] = [
+pub const DEFINITIONS: [Definition; 34] = [
     define(
         "request",
         "outer tap began to write the last request byte → inner tap read it (first attempt)",
@@ -96,6 +96,18 @@ pub const DEFINITIONS: [Definition; 31] = [
     define(
         "cached prompt tokens",
         "cached ÷ all prompt tokens, as the server's usage has them, over the calls where it states both",
+    ),
+    define(
+        "KV cache, prompt cache",
+        "cached ÷ all prompt tokens: by what counters of all replicas gained from just before a cell to just after it, by the usage of the requests at the inner tap, and by the usage that the client is given. An answer from a gateway's cache is in the last one's calls and in none of the others",
+    ),
+    define(
+        "cache of answers, semantic cache",
+        "answers from the gateway's cache ÷ what is named beside: by its own counters, and by the taps' evidence (no exchange at the inner tap, and a header or a response id seen before)",
+    ),
+    define(
+        "change an hour, interval",
+        "of memory and descriptors: Theil–Sen slope of medians of stretches, with 95 % by the ranks of the slopes; judged from an hour of steady load on, the first tenth left out",
     ),
     define(
         "merge ratio",

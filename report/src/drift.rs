@@ -10,10 +10,7 @@ const FEWEST: usize = 8;
 
 /// The drifts of one course: `phases` are the arms of its phases, in order.
 pub(crate) fn drifts(whole: &Arm, course: &[Phase], phases: &[Arm]) -> Vec<Drift> {
-    let steady = course
-        .iter()
-        .all(|p| same(p.rate, p.to) && course.first().is_some_and(|f| same(p.rate, f.rate)));
-    if !steady || course.len() < FEWEST || course.len() != phases.len() {
+    if !steady(&whole.drive) || course.len() < FEWEST || course.len() != phases.len() {
         return Vec::new();
     }
     let mut begin = 0.0;
@@ -65,6 +62,17 @@ pub(crate) fn drifts(whole: &Arm, course: &[Phase], phases: &[Arm]) -> Vec<Drift
     .collect()
 }
 
+/// Whether a drive is a course of load at one rate.
+pub(crate) fn steady(drive: &Drive) -> bool {
+    let course = course(drive);
+    let first = course.first();
+    first.is_some_and(|f| {
+        course
+            .iter()
+            .all(|p| same(p.rate, p.to) && same(p.rate, f.rate))
+    })
+}
+
 /// The phases of a course.
 pub(crate) fn course(drive: &Drive) -> &[Phase] {
     match drive {
@@ -79,11 +87,16 @@ fn same(a: f64, b: f64) -> bool {
 
 /// The median of the slopes between all pairs.
 fn slope(points: &[(f64, f64)]) -> f64 {
+    crate::quantile::plain(&slopes(points), 0.5).unwrap_or(0.0)
+}
+
+/// The slopes between all pairs, in rising order.
+pub(crate) fn slopes(points: &[(f64, f64)]) -> Vec<f64> {
     let mut slopes: Vec<f64> = pairs(points)
         .map(|((x, y), (u, v))| (v - y) / (u - x))
         .collect();
     crate::quantile::sort(&mut slopes);
-    crate::quantile::plain(&slopes, 0.5).unwrap_or(0.0)
+    slopes
 }
 
 fn pairs(points: &[(f64, f64)]) -> impl Iterator<Item = ((f64, f64), (f64, f64))> + '_ {
@@ -96,7 +109,6 @@ fn pairs(points: &[(f64, f64)]) -> impl Iterator<Item = ((f64, f64), (f64, f64))
 /// Two-sided probability of as clear a trend where there is none, by the normal approximation with
 /// ties.
 fn mann_kendall(points: &[(f64, f64)]) -> f64 {
-    let n = points.len() as f64;
     let s: f64 = pairs(points)
         .map(|((_, y), (_, v))| match v.total_cmp(&y) {
             std::cmp::Ordering::Less => -1.0,
@@ -104,6 +116,17 @@ fn mann_kendall(points: &[(f64, f64)]) -> f64 {
             std::cmp::Ordering::Greater => 1.0,
         })
         .sum();
+    let variance = variance(points);
+    if variance <= 0.0 {
+        return 1.0;
+    }
+    let z = (s.abs() - 1.0).max(0.0) / variance.sqrt();
+    2.0 * upper_tail(z)
+}
+
+/// The variance of Kendall's statistic where there is no trend, with ties.
+pub(crate) fn variance(points: &[(f64, f64)]) -> f64 {
+    let n = points.len() as f64;
     let mut values: Vec<f64> = points.iter().map(|(_, y)| *y).collect();
     crate::quantile::sort(&mut values);
     let ties: f64 = values
@@ -113,12 +136,7 @@ fn mann_kendall(points: &[(f64, f64)]) -> f64 {
             t * (t - 1.0) * (2.0 * t + 5.0)
         })
         .sum();
-    let variance = (n * (n - 1.0) * (2.0 * n + 5.0) - ties) / 18.0;
-    if variance <= 0.0 {
-        return 1.0;
-    }
-    let z = (s.abs() - 1.0).max(0.0) / variance.sqrt();
-    2.0 * upper_tail(z)
+    (n * (n - 1.0) * (2.0 * n + 5.0) - ties) / 18.0
 }
 
 /// P(Z > z) of the standard normal for z ≥ 0 (Abramowitz and Stegun 26.2.17, error below 7.5e-8).

@@ -9,7 +9,8 @@ use record::client::ClientCall;
 use record::leg::{Legs, TextAgreement, identity_error};
 use record::manifest::{Cell, Manifest};
 use record::pairing::{Call, CallClass, Pairer};
-use record::rundir::RunDir;
+use record::rundir::{RunDir, Second};
+use record::scrape::{Look, Scraped};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -32,6 +33,51 @@ pub(crate) struct Tapped {
     pub(crate) events: u32,
     pub(crate) joined: u32,
     pub(crate) claimed: Option<u64>,
+    /// What the requests at the inner tap were told of a cache.
+    pub(crate) inner: CacheUsage,
+}
+
+/// How many prompt tokens were served from a cache, by the usage of calls or requests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct CacheUsage {
+    /// All of them.
+    pub(crate) calls: u64,
+    /// Those whose usage states both numbers.
+    pub(crate) stated: u64,
+    /// Cached tokens of these.
+    pub(crate) cached: u64,
+    /// Prompt tokens of these.
+    pub(crate) prompt: u64,
+}
+
+impl CacheUsage {
+    fn add(&mut self, cached: Option<u64>, prompt: Option<u64>) {
+        self.calls += 1;
+        if let Some((cached, prompt)) = cached.zip(prompt) {
+            self.stated += 1;
+            self.cached += cached;
+            self.prompt += prompt;
+        }
+    }
+
+    pub(crate) fn join(&mut self, other: Self) {
+        self.calls += other.calls;
+        self.stated += other.stated;
+        self.cached += other.cached;
+        self.prompt += other.prompt;
+    }
+
+    fn of_attempts(call: &Call) -> Self {
+        let mut sum = Self::default();
+        for exchange in &call.attempts {
+            let usage = exchange.stream.usage.as_ref();
+            sum.add(
+                usage.and_then(|u| u.cached_tokens),
+                usage.and_then(|u| u.prompt_tokens),
+            );
+        }
+        sum
+    }
 }
 
 impl Tapped {
@@ -52,6 +98,7 @@ impl Tapped {
             events: call.outer.stream.counts.text_events,
             joined: call.outer.pressure.joined_events,
             claimed: call.outer.claims.overhead,
+            inner: CacheUsage::of_attempts(call),
             legs,
         }
     }
@@ -88,6 +135,12 @@ pub(crate) struct Gathered {
     pub(crate) calls: HashMap<u32, Vec<Joined>>,
     /// Tool calls by cell id.
     pub(crate) tools: HashMap<u32, Vec<ToolUse>>,
+    /// What the calls of each cell were told of a cache, warm-up included.
+    pub(crate) usage: HashMap<u32, CacheUsage>,
+    /// What components' metrics said, in the order of time.
+    pub(crate) looks: Vec<Look>,
+    /// The component under load, second by second.
+    pub(crate) seconds: Vec<Second>,
     /// Cells that are the floor probe of another.
     pub(crate) floors: HashSet<u32>,
 }
@@ -99,6 +152,10 @@ impl Gathered {
 
     pub(crate) fn calls_of(&self, cell: u32) -> &[Joined] {
         self.calls.get(&cell).map_or(&[], Vec::as_slice)
+    }
+
+    pub(crate) fn usage_of(&self, cell: u32) -> CacheUsage {
+        self.usage.get(&cell).copied().unwrap_or_default()
     }
 
     pub(crate) fn tools_of(&self, cell: u32) -> &[ToolUse] {
@@ -137,7 +194,12 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
         }
     }
     let mut by_cell: HashMap<u32, Vec<Joined>> = HashMap::new();
+    let mut usage: HashMap<u32, CacheUsage> = HashMap::new();
     for client in calls {
+        usage.entry(client.cell).or_default().add(
+            client.usage_cached.map(u64::from),
+            client.usage_prompt.map(u64::from),
+        );
         if !client.warmup {
             let taps = tapped.remove(&(client.cell, client.seq));
             by_cell
@@ -164,6 +226,9 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
             path.display()
         ));
     }
+    let (looks, lost) = run.read_looks()?;
+    losses.extend(lost);
+    losses.extend(gaps(path, &manifest, &looks));
     let floors = manifest.cells.iter().filter_map(|c| c.floor_cell).collect();
     let name = path.file_name().map_or_else(
         || path.display().to_string(),
@@ -178,9 +243,30 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
         slo: scenario.and_then(|s| s.capacity).map(|c| c.slo),
         manifest,
         calls: by_cell,
+        usage,
+        looks,
+        seconds: run.read_seconds()?,
         tools,
         floors,
     })
+}
+
+/// Endpoints that could not be read every time, with the last reason.
+fn gaps(path: &Path, manifest: &Manifest, looks: &[Look]) -> Vec<String> {
+    let of = |told: &Scraped| {
+        let own = |l: &&Look| l.chain == told.chain && l.component == told.component;
+        let all = looks.iter().filter(own).count();
+        let failed = looks.iter().filter(own).filter_map(|l| l.fault.as_ref());
+        let (count, last) = (failed.clone().count(), failed.last()?);
+        Some(format!(
+            "{}: metrics of {} of chain {} at {}: {count} of {all} looks failed ({last})",
+            path.display(),
+            told.component,
+            told.chain,
+            told.url
+        ))
+    };
+    manifest.scraped.iter().filter_map(of).collect()
 }
 
 /// The scenario that the run was made by; `None` where its text is not there or is of another version.

@@ -11,6 +11,7 @@ mod drift;
 mod experiments;
 pub mod export;
 mod gather;
+mod leak;
 mod model;
 mod quantile;
 pub mod render;
@@ -19,8 +20,8 @@ mod variants;
 pub use build::build;
 pub use definitions::{DEFINITIONS, Definition};
 pub use model::{
-    AgentRows, Arm, Estimate, ExperimentRow, LegRow, Perturbation, Reading, Report, RunInfo,
-    Strata, ToolRow, VariantRow, VariantSeen,
+    AgentRows, Arm, ComponentRow, Estimate, ExperimentRow, Gauge, HitRate, Leak, LeakFinding, LegRow,
+    Perturbation, Reading, Report, RunInfo, ServerSide, Strata, ToolRow, VariantRow, VariantSeen,
 };
 pub use variants::variants;
 

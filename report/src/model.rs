@@ -182,8 +182,88 @@ pub struct Arm {
     pub task_added: Option<LegRow>,
     /// Turns and tasks of an agent; `None` for arms of single calls.
     pub agent: Option<AgentRows>,
+    /// What the components say of themselves.
+    pub server: ServerSide,
     /// Median prompt tokens as the server counted; arms that disagree are not compared.
     pub prompt_tokens: Option<f64>,
+}
+
+/// What components say of themselves, beside what the taps and the calls' usage say.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ServerSide {
+    /// Hit rates, each with its source. Counters are of the whole cells, warm-up included.
+    pub rates: Vec<HitRate>,
+    /// The components whose metrics were read; empty where the chain names none.
+    pub components: Vec<ComponentRow>,
+    /// Calls that the counters counted: those of the cells, warm-up included. `None` of a phase.
+    pub calls: Option<u64>,
+    /// Calls of the floor probes beside them, which counters hold too where the probe leads to the same
+    /// component.
+    pub probes: Option<u64>,
+}
+
+/// A share of what a cache served.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct HitRate {
+    /// Which cache, and by whom it is told.
+    pub name: &'static str,
+    /// Served from it.
+    pub hits: f64,
+    /// Of so many.
+    pub of: f64,
+    /// What both count.
+    pub unit: &'static str,
+    /// From where the numbers are.
+    pub source: String,
+    /// Nothing of the arm is missing from it: no look failed at a cell's begin or end, nothing started anew,
+    /// no call kept its usage to itself.
+    pub whole: bool,
+}
+
+impl HitRate {
+    /// Hits ÷ all; `None` of none.
+    #[must_use]
+    pub fn share(&self) -> Option<f64> {
+        (self.of > 0.0).then(|| self.hits / self.of)
+    }
+}
+
+/// What changes from one look to the next, within the measured windows.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Gauge {
+    /// Mean over the looks.
+    pub mean: f64,
+    /// The largest of them: what lay between two looks was not seen.
+    pub max: f64,
+    /// Looks.
+    pub looks: usize,
+}
+
+/// One component by its own metrics. What its page had not is `None`.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ComponentRow {
+    /// Its name in the chain.
+    pub component: String,
+    /// The product.
+    pub kind: String,
+    /// Requests that it counted; those that it passed on where it counts no other.
+    pub requests: Option<f64>,
+    /// Requests that lost their KV blocks.
+    pub preemptions: Option<f64>,
+    /// Requests being served.
+    pub running: Option<Gauge>,
+    /// Requests in the queue.
+    pub waiting: Option<Gauge>,
+    /// Share of the KV blocks in use.
+    pub kv_usage: Option<Gauge>,
+    /// Looks at it.
+    pub looks: usize,
+    /// Looks that failed: nothing is known of them.
+    pub gaps: usize,
+    /// Restarts seen.
+    pub restarts: Option<u32>,
+    /// The longest look, nanoseconds.
+    pub longest_look: Option<f64>,
 }
 
 /// What inserting the taps did: E2E tapped − untapped, against what the taps account for.
@@ -292,6 +372,47 @@ pub enum VariantSeen {
     NotOffered(String),
 }
 
+/// Whether a component keeps more and more of something over a steady course of load.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Leak {
+    /// The name of its run.
+    pub run: String,
+    /// The chain.
+    pub chain: String,
+    /// What is looked at.
+    pub figure: &'static str,
+    /// `bytes`, or empty for a count.
+    pub unit: &'static str,
+    /// Seconds in which it was read, the first tenth of the course left out.
+    pub samples: usize,
+    /// Stretches of them whose medians are compared.
+    pub stretches: usize,
+    /// From the first to the last of them, hours.
+    pub hours: f64,
+    /// Its median.
+    pub level: f64,
+    /// By how much it changes an hour.
+    pub slope_per_hour: f64,
+    /// 95 % of that.
+    pub interval: (f64, f64),
+    /// What follows.
+    pub finding: LeakFinding,
+}
+
+/// What a slope says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LeakFinding {
+    /// The interval lies above 0.
+    Grows,
+    /// It lies below.
+    Shrinks,
+    /// It holds 0.
+    NoneShown,
+    /// The course is too short to say.
+    TooShort,
+}
+
 /// A run that the report is of.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunInfo {
@@ -317,6 +438,9 @@ pub struct RunInfo {
     pub tool_filter: Option<ToolFilter>,
     /// What the usage probe found, one for each reference; empty where none was asked for.
     pub token_probes: Vec<TokenProbe>,
+    /// CPU seconds of the load generator that reading the components' metrics took; `None` where none was
+    /// named.
+    pub scrape_cpu: Option<f64>,
 }
 
 /// The report.
@@ -338,6 +462,8 @@ pub struct Report {
     pub experiments: Vec<ExperimentRow>,
     /// Variants of an engine; empty where no table of them was given.
     pub variants: Vec<VariantRow>,
+    /// What a component keeps over long courses, or does not.
+    pub leaks: Vec<Leak>,
     /// What could not be read or used.
     pub losses: Vec<String>,
 }

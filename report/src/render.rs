@@ -2,6 +2,7 @@
 
 mod html;
 mod markdown;
+mod server;
 mod words;
 
 pub use html::html;

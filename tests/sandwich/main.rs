@@ -19,6 +19,7 @@ mod resume;
 mod rig;
 mod routing;
 mod schedule;
+mod scraping;
 mod shards;
 mod tenants;
 mod tls;

@@ -22,6 +22,12 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 pub(crate) struct Rig {
     pub(crate) outer: SocketAddr,
+    /// Where the inner tap listens; without one, the outer tap.
+    pub(crate) inner: SocketAddr,
+    /// What stands behind the outer tap.
+    pub(crate) gateway: SocketAddr,
+    /// What stands behind the innermost tap.
+    pub(crate) engine: SocketAddr,
     pub(crate) truth: Log,
     pub(crate) records: tempfile::TempDir,
     server: Option<TapServer>,
@@ -145,6 +151,9 @@ impl Rig {
         let server = serve(&chain, &records.path().join("taps/tap"), "tap");
         Self {
             outer,
+            inner,
+            gateway: gateway_at,
+            engine: engine_at,
             truth,
             records,
             server: Some(server),
@@ -160,6 +169,9 @@ impl Rig {
         let server = serve(&chain, &records.path().join("taps/tap"), "tap");
         Self {
             outer,
+            inner: outer,
+            gateway: upstream,
+            engine: upstream,
             truth: Log::off(),
             records,
             server: Some(server),

@@ -15,6 +15,7 @@ impl Form for Chain {
         self.check_listeners(report);
         self.check_entry(report);
         self.check_headers(report);
+        super::scrape::check(&self.scrape, report);
         if let Some(gateway) = &self.gateway {
             check_gateway(gateway, report);
         }

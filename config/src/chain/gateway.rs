@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::scalar::{HeaderName, HttpUrl};
+use crate::scalar::HeaderName;
 
 /// The component between an outer and an inner tap.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -16,9 +16,6 @@ pub struct Gateway {
     /// The version that runs. Absent: unknown, and shown so.
     #[serde(default)]
     pub version: Option<String>,
-    /// Where the component serves its Prometheus metrics.
-    #[serde(default)]
-    pub metrics_url: Option<HttpUrl>,
     /// The processes whose CPU and memory are the component's: itself and everything it needs to
     /// serve (a sidecar, a router, a cache, a database). Children of a match count as well.
     #[serde(default)]

@@ -2,6 +2,7 @@
 
 use crate::LoadError;
 use crate::client::{Broken, Cut};
+use crate::error::causes;
 use crate::target::key_of;
 use config::scenario::AgentTools;
 use config::{EnvName, HttpUrl};
@@ -104,7 +105,7 @@ impl Session {
                 limit: server.answer,
             }),
             Ok(Err(error)) if denies(&error) => Err(NoSession::Denied),
-            Ok(Err(error)) => Err(NoSession::Failed(chain(&error))),
+            Ok(Err(error)) => Err(NoSession::Failed(causes(&error))),
             Err(_) => Err(NoSession::Failed("no session in time".to_owned())),
         }
     }
@@ -115,7 +116,7 @@ impl Session {
             Ok(Ok(tools)) => Ok(Some(tools)),
             Ok(Err(ServiceError::McpError(_))) => Ok(None),
             Ok(Err(error)) if error.auth_challenge().is_some() => Ok(None),
-            Ok(Err(error)) => Err(chain(&error)),
+            Ok(Err(error)) => Err(causes(&error)),
             Err(_) => Err("no list of tools in time".to_owned()),
         }
     }
@@ -169,24 +170,9 @@ fn judge(error: &ServiceError) -> (ToolOutcome, String) {
 /// 401 and 403, with or without the field that should come with them. Only where the server said so: a
 /// connection that failed must not pass for a refusal.
 fn denies(error: &ClientInitializeError) -> bool {
-    let text = chain(error);
+    let text = causes(error);
     let status = text.split_once("HTTP ").map_or("", |(_, rest)| rest);
     error.is_authorization_required() || status.starts_with("401") || status.starts_with("403")
-}
-
-/// An error and its causes, in words.
-fn chain(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
-        if !text.contains(&inner_text) {
-            text.push_str(": ");
-            text.push_str(&inner_text);
-        }
-        cause = inner.source();
-    }
-    text
 }
 
 /// The text of a result.

@@ -6,9 +6,10 @@ use crate::progress::Phase;
 use crate::usage::shared;
 use crate::{LoadError, taps};
 use config::ChainKind;
+use config::chain::Figure;
 use record::manifest::{ChainInfo, FORMAT, Manifest, Shard, TapHealth, Workload};
 use record::pairing::Pairer;
-use record::rundir::{write_calls, write_exchanges, write_tools};
+use record::rundir::{write_calls, write_exchanges, write_looks, write_tools};
 use record::verdict::Verdict;
 
 impl Campaign<'_> {
@@ -26,6 +27,8 @@ impl Campaign<'_> {
         if !tools.is_empty() {
             write_tools(self.run, &tools)?;
         }
+        self.scraper.finish()?;
+        self.write_looks()?;
         let mut pairer = Pairer::default();
         exchanges.into_iter().for_each(|e| pairer.offer(e));
         let paired = pairer.finish();
@@ -51,6 +54,16 @@ impl Campaign<'_> {
         Ok(())
     }
 
+    /// The table of what components' metrics said.
+    fn write_looks(&self) -> Result<(), LoadError> {
+        let (mut looks, _) = self.run.read_looks()?;
+        looks.retain(|look| self.cells.iter().any(|cell| look.of(cell.id)));
+        if !looks.is_empty() {
+            write_looks(self.run, &looks, &Figure::ALL.map(Figure::as_str))?;
+        }
+        Ok(())
+    }
+
     pub(super) fn write_manifest(
         &self,
         verdict: Option<Verdict>,
@@ -58,6 +71,7 @@ impl Campaign<'_> {
     ) -> Result<(), LoadError> {
         let plan = self.plan;
         let workload = &plan.scenario.workload;
+        let scrape = self.scraper.account();
         let manifest = Manifest {
             format: FORMAT,
             version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -87,6 +101,8 @@ impl Campaign<'_> {
             tool_filter: self.tool_filter.clone(),
             token_probes: self.token_probes.clone(),
             experiments: self.experiments.clone(),
+            scraped: scrape.scraped,
+            scrape_cpu: scrape.cpu,
         };
         Ok(self.run.write_manifest(&manifest)?)
     }

@@ -85,6 +85,7 @@ impl Campaign<'_> {
             .zip(&party.members)
             .map(|(id, (at, rate))| self.seated(id, party.chain, (*at, *rate), tenants, block))
             .collect::<Result<_, _>>()?;
+        self.scraper.begin(party.chain, first, count);
         if let Some(order) = orders.first() {
             let begin = self.slot(&order.way.clone(), &order.length.clone())?;
             orders.iter_mut().for_each(|order| order.begin = begin);
@@ -122,6 +123,7 @@ impl Campaign<'_> {
         });
         let (generator, taps) = self.own_cpu_since(before);
         let seconds = now().saturating_sub(began) as f64 / 1e9;
+        self.scraper.end();
         self.under_way.clear();
         let stopped = self.stage.stop.requested();
         for ((order, ran), drive) in orders.iter().zip(ran).zip(&drives) {

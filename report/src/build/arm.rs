@@ -2,7 +2,7 @@
 
 use super::pace::taken;
 use super::row::{Block, row};
-use super::{agent, label};
+use super::{agent, label, server};
 use crate::gather::{Gathered, Joined, Tapped};
 use crate::model::{Arm, LegRow, Strata};
 use crate::quantile::{Rules, plain, sort};
@@ -34,7 +34,7 @@ pub(super) const LEGS: [(&str, Pick); 10] = [
 type Calls<'a> = Vec<&'a Joined>;
 
 /// A cell's window, or that of one of its phases.
-fn window(cell: &Cell, phase: Option<usize>) -> (Nanos, Nanos) {
+pub(crate) fn window(cell: &Cell, phase: Option<usize>) -> (Nanos, Nanos) {
     match (&cell.drive, phase) {
         (Drive::Profile { phases }, Some(at)) => {
             let begin: Nanos = phases.iter().take(at).map(|p| p.lasts).sum();
@@ -66,6 +66,16 @@ fn due_in<'a>(cell: &Cell, phase: Option<usize>, calls: &'a [Joined]) -> Calls<'
     let (from, to) = window(cell, phase);
     let due = |j: &&Joined| phase.is_none() || (from..to).contains(&j.client.intended);
     calls.iter().filter(due).collect()
+}
+
+/// The calls of an arm, warm-up left out.
+pub(super) fn calls<'a>(
+    run: &'a Gathered,
+    cells: &'a [&'a Cell],
+    phase: Option<usize>,
+) -> impl Iterator<Item = &'a Joined> {
+    let of = move |cell: &&'a Cell| due_in(cell, phase, run.calls_of(cell.id));
+    cells.iter().flat_map(of)
 }
 
 /// Legs that stand for one call with one inner exchange: the others are strata of their own.
@@ -177,6 +187,7 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
         ),
         task_added: tasks(&blocks, rules),
         agent: agent::rows(run, cells, rules),
+        server: server::server(run, cells, phase),
         prompt_tokens: middle(all().filter_map(|j| j.client.usage_prompt.map(u64::from))),
         chain,
     }

@@ -2,6 +2,7 @@
 
 mod arms;
 mod experiments;
+mod server;
 mod setup;
 mod variants;
 
@@ -56,6 +57,7 @@ fn measured(report: &Report) -> Markup {
         (arms::clients(report))
         (arms::tenants(report))
         (arms::drifts(report))
+        (server::leaks(report))
         (arms::resources(report))
         (arms::claims(report))
         (arms::perturbations(report))

@@ -1,8 +1,9 @@
 //! The report as Markdown.
 
+use super::server::{self, COMPONENTS, LEAKS, RATES};
 use super::words::{self, ABSENT, leg, maybe, range, reading, time};
 use crate::DEFINITIONS;
-use crate::model::{Arm, LegRow, Report, VariantSeen};
+use crate::model::{Arm, LegRow, Report, ServerSide, VariantSeen};
 use std::fmt::Write as _;
 
 /// The report as Markdown.
@@ -56,6 +57,13 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
         for probe in &run.token_probes {
             writeln!(out, "\n{}.", probe.words(&run.workload.tokenizer))?;
         }
+        if let Some(cpu) = run.scrape_cpu {
+            writeln!(
+                out,
+                "\nReading the components' metrics took {} of CPU.",
+                time(cpu * 1e9)
+            )?;
+        }
         if let Some(filter) = &run.tool_filter {
             writeln!(out, "\n{}.", words::filter(filter))?;
         }
@@ -73,6 +81,7 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
     }
     perturbations(out, report)?;
     drifts(out, report)?;
+    leaks(out, report)?;
     writeln!(out, "\n## Definitions\n")?;
     for definition in DEFINITIONS {
         writeln!(out, "- **{}**: {}", definition.name, definition.meaning)?;
@@ -238,6 +247,40 @@ fn arm_section(out: &mut String, arm: &Arm) -> std::fmt::Result {
     }
     if let Some(claimed) = arm.claimed {
         writeln!(out, "\nThe gateway claims {} (median).", time(claimed))?;
+    }
+    server_side(out, &arm.server)
+}
+
+fn server_side(out: &mut String, side: &ServerSide) -> std::fmt::Result {
+    if !side.rates.is_empty() {
+        table(out, RATES, side.rates.iter().map(server::rate))?;
+    }
+    if !side.components.is_empty() {
+        let rows = side.components.iter().map(server::component);
+        table(out, COMPONENTS, rows)?;
+    }
+    if let Some(text) = server::company(side) {
+        writeln!(out, "\n{text}")?;
+    }
+    Ok(())
+}
+
+fn leaks(out: &mut String, report: &Report) -> std::fmt::Result {
+    if report.leaks.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n## What the component keeps")?;
+    table(out, LEAKS, report.leaks.iter().map(server::leak))
+}
+
+fn table<const N: usize>(
+    out: &mut String,
+    columns: [&str; N],
+    rows: impl Iterator<Item = [String; N]>,
+) -> std::fmt::Result {
+    writeln!(out, "\n| {} |\n|{}", columns.join(" | "), "---|".repeat(N))?;
+    for row in rows {
+        writeln!(out, "| {} |", row.join(" | "))?;
     }
     Ok(())
 }

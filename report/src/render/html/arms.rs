@@ -1,7 +1,7 @@
 //! The measured arms.
 
 use super::super::words::{self, leg, maybe, range, reading, time};
-use super::figure;
+use super::{figure, server};
 use crate::chart;
 use crate::model::{Arm, LegRow, Reading, Report};
 use maud::{Markup, html as page};
@@ -250,6 +250,7 @@ pub(super) fn arm(arm: &Arm) -> Markup {
                 p.soft { "Calls that took several attempts, in none of the legs above:" }
                 (lines(arm.recovered.iter()))
             }
+            (server::side(&arm.server))
         }
     }
 }

@@ -50,6 +50,7 @@ pub(super) fn runs(report: &Report) -> Markup {
                     } }
                 }
             } }
+            @if let Some(cpu) = run.scrape_cpu { p.soft { "Reading the components' metrics took " (time(cpu * 1e9)) " of CPU." } }
             @if let Some(filter) = &run.tool_filter { p { (words::filter(filter)) "." } }
             @if let Some(verdict) = &run.verdict {
                 details {

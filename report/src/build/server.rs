@@ -1,0 +1,329 @@
+//! What the components' own metrics say of an arm, beside what the taps and the calls' own usage say.
+
+use super::arm::{calls, window};
+use crate::gather::{CacheUsage, Gathered};
+use crate::model::{ComponentRow, Gauge, HitRate, ServerSide};
+use config::chain::Figure;
+use record::manifest::Cell;
+use record::pairing::CallClass;
+use record::scrape::{Gain, Look, Scraped, gain};
+use std::collections::BTreeMap;
+
+/// A share by counters: which figure of which others' sum, and what that counts.
+struct Share {
+    name: &'static str,
+    part: Figure,
+    /// The first whose figures a page has.
+    wholes: &'static [(&'static [Figure], &'static str)],
+}
+
+const CACHE_OF_ANSWERS: &str = "cache of answers";
+
+const SHARES: [Share; 5] = [
+    Share {
+        name: "KV cache",
+        part: Figure::PrefixHits,
+        wholes: &[(&[Figure::PrefixQueries], "prompt tokens looked up")],
+    },
+    Share {
+        name: "prompt cache",
+        part: Figure::CachedTokens,
+        wholes: &[(&[Figure::PromptTokens], "prompt tokens")],
+    },
+    Share {
+        name: "prefix index, the router's estimate",
+        part: Figure::IndexHitSum,
+        wholes: &[(&[Figure::IndexHitCount], "estimates")],
+    },
+    Share {
+        name: CACHE_OF_ANSWERS,
+        part: Figure::CacheHits,
+        wholes: &[
+            (&[Figure::CacheHits, Figure::CacheMisses], "hits and misses"),
+            (
+                &[Figure::CacheHits, Figure::UpstreamRequests],
+                "hits and requests passed on",
+            ),
+            (&[Figure::Requests], "requests"),
+        ],
+    },
+    Share {
+        name: "semantic cache",
+        part: Figure::SemanticHits,
+        wholes: &[
+            (
+                &[Figure::SemanticHits, Figure::SemanticMisses],
+                "hits and misses by similarity",
+            ),
+            (
+                &[Figure::CacheHits, Figure::UpstreamRequests],
+                "all hits and requests passed on",
+            ),
+        ],
+    },
+];
+
+/// One cell's looks at one endpoint.
+type Looks<'a> = Vec<&'a Look>;
+
+/// An endpoint and its looks, cell by cell.
+struct Endpoint<'a> {
+    told: &'a Scraped,
+    cells: Vec<Looks<'a>>,
+    /// The looks within the measured windows, for what changes from one to the next.
+    within: Looks<'a>,
+}
+
+impl Endpoint<'_> {
+    /// What a counter gained over the cells; with it, whether it is of the whole of all of them.
+    fn gained(&self, figure: Figure) -> Option<(Gain, bool)> {
+        let mut all: Option<Gain> = None;
+        let mut whole = true;
+        for looks in &self.cells {
+            let edges = [looks.first(), looks.last()];
+            whole &= edges
+                .into_iter()
+                .all(|look| look.is_some_and(|l| l.fault.is_none()));
+            match gain(looks, figure.as_str()) {
+                Some(one) => {
+                    whole &= one.resets == 0;
+                    let sum = all.get_or_insert(Gain {
+                        sum: 0.0,
+                        resets: 0,
+                    });
+                    sum.sum += one.sum;
+                    sum.resets += one.resets;
+                }
+                None => whole = false,
+            }
+        }
+        Some((all?, whole))
+    }
+
+    fn gauge(&self, figure: Figure) -> Option<Gauge> {
+        let values: Vec<f64> = self
+            .within
+            .iter()
+            .filter_map(|l| l.value(figure.as_str()))
+            .collect();
+        (!values.is_empty()).then(|| Gauge {
+            mean: values.iter().sum::<f64>() / values.len() as f64,
+            max: values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            looks: values.len(),
+        })
+    }
+
+    fn metric(&self, figure: Figure) -> Option<&str> {
+        let sources = self.told.sources.iter();
+        let mut found = sources.filter(|(name, _)| name == figure.as_str());
+        found.next().map(|(_, metric)| metric.as_str())
+    }
+
+    fn row(&self) -> ComponentRow {
+        let counted = |figure| self.gained(figure).map(|(gain, _)| gain.sum);
+        let looks = || self.cells.iter().flatten();
+        let resets = Figure::ALL.into_iter().filter(|f| f.is_counter());
+        ComponentRow {
+            component: self.told.component.clone(),
+            kind: self.told.kind.clone(),
+            requests: counted(Figure::Requests).or_else(|| counted(Figure::UpstreamRequests)),
+            preemptions: counted(Figure::Preemptions),
+            running: self.gauge(Figure::Running),
+            waiting: self.gauge(Figure::Waiting),
+            kv_usage: self.gauge(Figure::KvUsage),
+            looks: looks().count(),
+            gaps: looks().filter(|l| l.fault.is_some()).count(),
+            restarts: resets
+                .filter_map(|figure| Some(self.gained(figure)?.0.resets))
+                .max(),
+            longest_look: looks().map(|l| l.took as f64).reduce(f64::max),
+        }
+    }
+}
+
+/// Of one phase of a course: the looks from the last before it to the last in it.
+fn cut<'a>(looks: Looks<'a>, (from, to): (u64, u64)) -> Looks<'a> {
+    let end = looks.partition_point(|l| l.at <= to);
+    let begin = looks.partition_point(|l| l.at <= from).saturating_sub(1);
+    looks[begin.min(end)..end].to_vec()
+}
+
+/// What is known of an arm from outside of the load generator.
+pub(super) fn server(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> ServerSide {
+    let chain = cells.first().map_or("", |c| c.chain.as_str());
+    let endpoints: Vec<Endpoint<'_>> = run
+        .manifest
+        .scraped
+        .iter()
+        .filter(|told| told.chain == chain)
+        .map(|told| {
+            let of = |cell: &Cell| -> Looks<'_> {
+                let looks = run.looks.iter();
+                looks
+                    .filter(|l| l.of(cell.id) && l.chain == chain && l.component == told.component)
+                    .collect()
+            };
+            let within = |cell: &&&Cell| {
+                let (from, to) = window(cell, phase);
+                let inside = |l: &&Look| (from..=to).contains(&l.at);
+                of(cell).into_iter().filter(inside).collect::<Looks<'_>>()
+            };
+            let whole = |cell: &&Cell| match phase {
+                Some(_) => cut(of(cell), window(cell, phase)),
+                None => of(cell),
+            };
+            Endpoint {
+                told,
+                cells: cells.iter().map(whole).collect(),
+                within: cells.iter().flat_map(|c| within(&c)).collect(),
+            }
+        })
+        .collect();
+    let mut rates = by_counters(&endpoints);
+    rates.extend(by_inner_usage(run, cells, phase));
+    let counted = rates.iter().any(|r| r.name == CACHE_OF_ANSWERS);
+    rates.extend(by_evidence(run, cells, phase).filter(|r| counted || r.hits > 0.0));
+    let mut side = ServerSide {
+        rates,
+        components: endpoints.iter().map(Endpoint::row).collect(),
+        calls: None,
+        probes: None,
+    };
+    if phase.is_none() && !endpoints.is_empty() {
+        let (own, probes) = company(run, &endpoints);
+        side.calls = Some(own.iter().map(|id| run.usage_of(*id).calls).sum());
+        side.probes = Some(probes.iter().map(|id| run.usage_of(*id).calls).sum());
+        side.rates.extend(by_usage(run, &own));
+    }
+    side
+}
+
+/// The cells whose calls were counted, and the floor probes beside them.
+fn company(run: &Gathered, endpoints: &[Endpoint<'_>]) -> (Vec<u32>, Vec<u32>) {
+    let looks = || endpoints.iter().flat_map(|e| e.cells.iter().flatten());
+    let ids = run.manifest.cells.iter().map(|c| c.id);
+    let own: Vec<u32> = ids.filter(|id| looks().any(|l| l.of(*id))).collect();
+    let mut probes: Vec<u32> = own
+        .iter()
+        .filter_map(|id| run.cell(*id)?.floor_cell)
+        .collect();
+    probes.sort_unstable();
+    probes.dedup();
+    (own, probes)
+}
+
+/// Shares by counters, for each product by itself: its pods are added up.
+fn by_counters(endpoints: &[Endpoint<'_>]) -> Vec<HitRate> {
+    let mut kinds: BTreeMap<&str, Vec<&Endpoint<'_>>> = BTreeMap::new();
+    for endpoint in endpoints {
+        let told = endpoint.told;
+        // Two of kind `other` have nothing in common.
+        let key = match told.kind.as_str() {
+            "other" => told.component.as_str(),
+            kind => kind,
+        };
+        kinds.entry(key).or_default().push(endpoint);
+    }
+    let of = |(share, group): (&Share, &Vec<&Endpoint<'_>>)| {
+        let known = |figures: &[Figure]| {
+            let has = |e: &&Endpoint<'_>| figures.iter().all(|f| e.metric(*f).is_some());
+            group.iter().any(has)
+        };
+        let (wholes, unit) = share.wholes.iter().find(|(f, _)| known(f))?;
+        let (mut hits, mut all, mut whole) = (0.0, 0.0, true);
+        let mut named: Vec<&str> = Vec::new();
+        for endpoint in group {
+            let part = endpoint.gained(share.part);
+            let sum = wholes.iter().try_fold((0.0, true), |(sum, whole), figure| {
+                let (gain, all_of_it) = endpoint.gained(*figure)?;
+                Some((sum + gain.sum, whole && all_of_it))
+            });
+            let Some((part, sum)) = part.zip(sum) else {
+                whole = false;
+                continue;
+            };
+            hits += part.0.sum;
+            all += sum.0;
+            whole &= part.1 && sum.1;
+            named.push(&endpoint.told.component);
+        }
+        let first = group.iter().find(|e| e.metric(share.part).is_some())?;
+        let metrics: Vec<&str> = wholes.iter().filter_map(|f| first.metric(*f)).collect();
+        (!named.is_empty()).then(|| HitRate {
+            name: share.name,
+            hits,
+            of: all,
+            unit,
+            source: format!(
+                "{}: {} ÷ {}",
+                named.join(", "),
+                first.metric(share.part).unwrap_or_default(),
+                match metrics.as_slice() {
+                    [one] => (*one).to_owned(),
+                    many => format!("({})", many.join(" + ")),
+                }
+            ),
+            whole,
+        })
+    };
+    let groups = || kinds.values();
+    SHARES
+        .iter()
+        .flat_map(|share| groups().map(move |group| (share, group)))
+        .filter_map(of)
+        .collect()
+}
+
+/// What the calls themselves were told, over all of those that the counters counted.
+fn by_usage(run: &Gathered, cells: &[u32]) -> Option<HitRate> {
+    let mut sum = CacheUsage::default();
+    cells.iter().for_each(|id| sum.join(run.usage_of(*id)));
+    of_usage(
+        "prompt cache, as the client is told",
+        "usage of the same calls, warm-up included",
+        sum,
+    )
+}
+
+fn of_usage(name: &'static str, source: &str, sum: CacheUsage) -> Option<HitRate> {
+    (sum.stated > 0).then(|| HitRate {
+        name,
+        hits: sum.cached as f64,
+        of: sum.prompt as f64,
+        unit: "prompt tokens",
+        source: source.to_owned(),
+        whole: sum.stated == sum.calls,
+    })
+}
+
+/// Cached prompt tokens of each request that reached the engine's side: an answer from the gateway's cache
+/// never came there.
+fn by_inner_usage(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Option<HitRate> {
+    let mut sum = CacheUsage::default();
+    for tapped in calls(run, cells, phase).filter_map(|j| j.taps.as_ref()) {
+        sum.join(tapped.inner);
+    }
+    of_usage(
+        "KV cache, request by request",
+        "usage of the exchanges at the inner tap, warm-up left out",
+        sum,
+    )
+}
+
+/// Answers that never came to the engine and that something proves to be of a cache.
+fn by_evidence(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Option<HitRate> {
+    let classes = || calls(run, cells, phase).filter_map(|j| Some(j.taps.as_ref()?.class));
+    let count = |pick: fn(&CallClass) -> bool| classes().filter(pick).count();
+    let hits = count(|c| *c == CallClass::CacheHit);
+    let passed_on = count(|c| matches!(c, CallClass::Served | CallClass::Recovered));
+    let all = hits + passed_on + count(|c| *c == CallClass::Unexplained);
+    // Without an inner tap nothing can be told.
+    (hits + passed_on > 0).then(|| HitRate {
+        name: "cache of answers, by the taps",
+        hits: hits as f64,
+        of: all as f64,
+        unit: "calls answered in full",
+        source: "no exchange at the inner tap, and evidence; warm-up left out".to_owned(),
+        whole: true,
+    })
+}
