@@ -3,6 +3,7 @@
 mod agent;
 mod check;
 mod limits;
+mod probes;
 mod profile;
 mod tenants;
 mod workload;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use agent::{Agent, AgentCall, AgentEndpoint, AgentTools, FilterCheck};
 pub use limits::VerdictLimits;
+pub use probes::{Budget, CacheTimingProbe, GuardrailProbe, Limit, LimitProbe, Probes};
 pub use profile::{Profile, ProfilePhase};
 pub use tenants::{Flood, Tenant, Tenants};
 pub use workload::{Prompts, SystemPrompts, Timeouts, Tokenizer, Workload};

@@ -49,6 +49,7 @@ pub(crate) fn run(
         .iter()
         .map(|c| Target::of(c, &plan.scenario.timeouts).map(Arc::new))
         .collect::<Result<_, _>>()?;
+    crate::probe::check_keys(plan, &targets)?;
     preflight::check(plan, &targets, &lanes, &vocabulary)?;
     let tool_filter = crate::agent::check_filter(&plan.scenario, &lanes)?;
     let earlier = match plan.resume {
@@ -92,6 +93,11 @@ pub(crate) fn run(
         campaign.take_up(earlier)?;
     }
     campaign.write_manifest(None, &[])?;
+    crate::probe::run(plan, &campaign.stage, &campaign.targets, &run)?;
+    if campaign.calls.is_empty() {
+        // What the taps saw of the preflight and of probes is no part of the run.
+        campaign.began = now();
+    }
     let measured = campaign.measure();
     let closed = campaign.close();
     recorder.end()?;

@@ -13,6 +13,7 @@
 //! | `client` | one call: one connection, every read stamped |
 //! | `cell` | open loop, closed loop, agents, the floor probe |
 //! | `agent` | the tools of agents over MCP, and the check of a tool filter |
+//! | `probe` | what limits let through, what caches tell, what guardrails do |
 //! | `capacity` | the search for the highest rate that holds |
 //! | `campaign` | which cells, in which order, and what of them is kept |
 //! | `recorder`, `taps`, `judge` | rows, series, histograms, shards, and the verdict |
@@ -29,6 +30,7 @@ mod lanes;
 mod merge;
 mod pacer;
 mod plan;
+mod probe;
 pub mod progress;
 pub mod prompt;
 mod recorder;

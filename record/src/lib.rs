@@ -14,6 +14,7 @@ pub mod host;
 pub mod leg;
 pub mod manifest;
 pub mod pairing;
+pub mod probe;
 pub mod rundir;
 #[cfg(test)]
 mod sample;

@@ -3,6 +3,7 @@
 mod agent;
 mod arm;
 mod perturbation;
+mod probe;
 mod row;
 
 use crate::gather::{Gathered, gather};
@@ -107,6 +108,7 @@ fn info(run: Gathered) -> RunInfo {
         verdict: manifest.verdict,
         calibration: manifest.calibration,
         tool_filter: manifest.tool_filter,
+        probes: probe::findings(&run.probes),
     }
 }
 

@@ -9,6 +9,7 @@ use record::client::ClientCall;
 use record::leg::{Legs, TextAgreement, identity_error};
 use record::manifest::{Cell, Manifest};
 use record::pairing::{Call, CallClass, Pairer};
+use record::probe::Probes;
 use record::rundir::RunDir;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -88,6 +89,8 @@ pub(crate) struct Gathered {
     pub(crate) calls: HashMap<u32, Vec<Joined>>,
     /// Tool calls by cell id.
     pub(crate) tools: HashMap<u32, Vec<ToolUse>>,
+    /// What probes of tenants saw.
+    pub(crate) probes: Probes,
     /// Cells that are the floor probe of another.
     pub(crate) floors: HashSet<u32>,
 }
@@ -179,6 +182,7 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
         manifest,
         calls: by_cell,
         tools,
+        probes: run.read_probes()?,
         floors,
     })
 }

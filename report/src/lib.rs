@@ -8,6 +8,7 @@ mod build;
 mod chart;
 mod definitions;
 mod drift;
+mod exact;
 mod gather;
 mod model;
 mod quantile;
@@ -16,7 +17,8 @@ pub mod render;
 pub use build::build;
 pub use definitions::{DEFINITIONS, Definition};
 pub use model::{
-    AgentRows, Arm, Estimate, LegRow, Perturbation, Reading, Report, RunInfo, Strata, ToolRow,
+    AgentRows, Arm, CacheFinding, Estimate, GuardrailFinding, LegRow, LimitFinding, LimitVerdict,
+    Perturbation, PolicyCount, ProbeFindings, Reading, Report, RunInfo, Strata, ToolRow,
 };
 
 /// Why there is no report. Names the directory.

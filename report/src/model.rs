@@ -1,6 +1,12 @@
 //! The report as data: what the JSON form holds, and all that the other forms show.
 //! Durations are nanoseconds.
 
+mod probe;
+
+pub use probe::{
+    CacheFinding, GuardrailFinding, LimitFinding, LimitVerdict, PolicyCount, ProbeFindings,
+};
+
 use record::agent::ToolFilter;
 use record::manifest::{Calibration, ChainInfo, Drive, Host, Workload};
 use record::verdict::Verdict;
@@ -242,6 +248,8 @@ pub struct RunInfo {
     pub calibration: Option<Calibration>,
     /// What the check of a tool filter found; `None` where none was asked for.
     pub tool_filter: Option<ToolFilter>,
+    /// What probes of tenants showed; `None` where none were made.
+    pub probes: Option<ProbeFindings>,
 }
 
 /// The report.

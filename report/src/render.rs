@@ -2,6 +2,7 @@
 
 mod html;
 mod markdown;
+mod probes;
 mod words;
 
 pub use html::html;

@@ -1,6 +1,8 @@
 //! What must hold between the parts of a scenario.
 
-use super::{Capacity, CellLength, OpenLoop, Profile, ProfilePhase, Scenario, Tenants, agent};
+use super::{
+    Capacity, CellLength, OpenLoop, Profile, ProfilePhase, Scenario, Tenants, agent, probes,
+};
 use crate::load::{Form, Report};
 use crate::names;
 
@@ -81,6 +83,9 @@ fn check_tenants(tenants: &Tenants, report: &mut Report<'_>) {
             "tenants.flood.tenant",
             format!("no tenant is called `{}`; correct the name", flood.tenant),
         );
+    }
+    if let Some(probes) = &tenants.probes {
+        probes::check(probes, &tenants.members, report);
     }
 }
 
