@@ -38,7 +38,7 @@ pub(super) struct Chunk<'a> {
     pub(super) status_code: Option<&'a RawValue>,
     /// And the type of an error of its own, such as a limit's.
     #[serde(borrow, default, rename = "type")]
-    pub(super) kind: Option<Text<'a>>,
+    pub(super) kind: Option<&'a RawValue>,
 }
 
 impl<'a> Chunk<'a> {

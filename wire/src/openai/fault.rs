@@ -38,7 +38,10 @@ impl<'a> Fault<'a> {
             let mut fault = Self::of_member(error.get());
             fault.code = fault.code.or(chunk.status_code);
             if chunk.status_code.is_some() {
-                fault.kind = fault.kind.or_else(|| chunk.kind.clone());
+                fault.kind = fault.kind.or_else(|| {
+                    let kind = chunk.kind?;
+                    serde_json::from_str(kind.get()).ok()
+                });
             }
             return Some(fault);
         }

@@ -6,7 +6,7 @@ use std::fmt;
 use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 
 /// Decoded text, borrowed from the payload unless it has escapes.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Text<'a>(Cow<'a, str>);
 
 impl Text<'_> {
