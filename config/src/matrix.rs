@@ -37,7 +37,8 @@ pub struct Matrix {
 pub struct Process {
     /// Its name, also that of its log.
     pub name: String,
-    /// The command's words after `hopscope`, as `sim engine --listen 127.0.0.1:8000`.
+    /// The command's words after `hopscope`, as `sim engine --listen 127.0.0.1:8000`. `{here}` in a word
+    /// becomes the directory of this file.
     pub run: String,
     /// Where it listens once it is ready.
     pub ready: Listen,

@@ -409,6 +409,55 @@ fn agents_whose_tools_could_not_be_called_are_refused() {
 }
 
 #[test]
+fn probes_that_could_show_nothing_are_refused() {
+    let good = "seed: 1\ntenants: {cell: {duration: 1s}, members: [{name: a, rate: 1, system_tokens: 5}, {name: b, rate: 1, system_tokens: 5}], probes: {limits: [{name: rpm, limit: {requests: 60}, window: 60s, concurrency: [1, 10]}, {name: spend, limit: {usd: {amount: 1, per_million_in: 1, per_million_out: 2}}, concurrency: [50]}], cache_timing: [{primer: a, observer: b, prompt_tokens: 500, pairs: 20}], guardrails: [{tenant: a, unguarded: b, block: [bad], pass: [good]}]}}";
+    let text = SCENARIO.replacen("seed: 1", good, 1);
+    config::from_text::<Scenario>("s.yaml", &text).unwrap();
+    for (from, to, said) in [
+        ("window: 60s, ", "", "a rate needs the time it is for"),
+        ("window: 60s", "window: 0", "`window` is 0"),
+        ("[1, 10]", "[1, 1]", "1 is listed twice"),
+        ("[50]", "[1, 50]", "can be used up once"),
+        (
+            "amount: 1",
+            "amount: 0",
+            "a budget that no call could use up",
+        ),
+        ("name: spend", "name: rpm", "the name `rpm` is taken"),
+        ("requests: 60", "requests: 0", "write a number from 1"),
+        (
+            "requests: 60",
+            "calls: 60",
+            "must have exactly one of the keys",
+        ),
+        ("observer: b", "observer: a", "may know its own cache"),
+        ("primer: a", "primer: c", "no tenant is called `c`"),
+        ("pairs: 20", "pairs: 20, confidence: 1", "is no confidence"),
+        (
+            "pairs: 20",
+            "pairs: 8, confidence: 0.999",
+            "8 pairs can show nothing",
+        ),
+        ("unguarded: b", "unguarded: a", "compared with itself"),
+        (
+            "block: [bad], pass: [good]",
+            "repeats: 2",
+            "no prompt to try",
+        ),
+        ("pass: [good]", "pass: [bad]", "the prompt is listed twice"),
+        (
+            "prompt_tokens",
+            "prompt_token",
+            "did you mean `prompt_tokens`?",
+        ),
+    ] {
+        assert!(text.contains(from), "{from}");
+        let error = refused::<Scenario>(&text.replacen(from, to, 1));
+        assert!(error.contains(said), "{to}\n{error}\nexpected: {said}");
+    }
+}
+
+#[test]
 fn black_boxes_that_could_not_be_driven_are_refused() {
     let good = "seed: 1\nagent: {turns: 1, tasks: 1, endpoint: {path: /run, body: '{\"input\": \"{prompt}\"}'}}";
     let load = "capacity: {slo: {ttft_p95: 1s}, start_rate: 1, step: 2, max_rate: 9, hold: 1s}\nopen_loop: {shares: [0.5], cell: {duration: 1s}}\n";

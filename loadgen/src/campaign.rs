@@ -33,7 +33,7 @@ use record::client::{CallOutcome, ClientCall};
 use record::clock::{Nanos, now};
 use record::experiment::Experiment;
 use record::manifest::{Capacity, Cell, Counted, Drive};
-use record::probe::TokenProbe;
+use record::token_probe::TokenProbe;
 use record::rundir::RunDir;
 use resume::Earlier;
 use std::collections::{HashMap, HashSet};
@@ -57,6 +57,7 @@ pub(crate) fn run(
         .iter()
         .map(|c| Target::of(c, &plan.scenario.timeouts).map(Arc::new))
         .collect::<Result<_, _>>()?;
+    crate::probe::check_keys(plan, &targets)?;
     preflight::check(plan, &targets, &lanes, &vocabulary)?;
     let tool_filter = crate::agent::check_filter(&plan.scenario, &lanes)?;
     let earlier = match plan.resume {
@@ -111,6 +112,11 @@ pub(crate) fn run(
         campaign.take_up(earlier)?;
     }
     campaign.write_manifest(None, &[])?;
+    crate::probe::run(plan, &campaign.stage, &campaign.targets, &run)?;
+    if campaign.calls.is_empty() {
+        // What the taps saw of the preflight and of probes is no part of the run.
+        campaign.began = now();
+    }
     let measured = campaign.measure();
     let closed = campaign.close();
     recorder.end()?;

@@ -3,6 +3,7 @@
 mod called;
 mod ending;
 mod link;
+mod said;
 mod socket;
 mod watch;
 
@@ -21,6 +22,7 @@ use record::client::{CallOutcome, ClientCall};
 use record::clock::{Nanos, now};
 use record::stamp::{Arrival, Passage};
 use record::stream::StreamRecord;
+use said::Said;
 use std::pin::Pin;
 use std::sync::Arc;
 use watch::{CONNECT, FIRST_BYTE, SILENCE, Watch};
@@ -57,6 +59,8 @@ pub(crate) struct Told {
     pub(crate) text: String,
     /// Its tool calls, likewise.
     pub(crate) tools: Vec<CalledTool>,
+    /// What a limit or policy could have said in it.
+    pub(crate) said: Said,
 }
 
 /// Sends the calls of one cell to one chain.
@@ -154,6 +158,9 @@ impl Client {
         call.head = link.stamps.last_read();
         call.status = Some(answer.status().as_u16());
         call.claimed_overhead = self.claimed(answer.headers());
+        if !answer.status().is_success() {
+            live.told.said.read(answer.headers());
+        }
         self.read(answer, &mut link, live, watch).await?;
         if let Some(idle) = self.idle.get(lane) {
             idle.give(link).await;
@@ -259,6 +266,7 @@ impl Live {
                 gaps: Vec::new(),
                 text: String::new(),
                 tools: Vec::new(),
+                said: Said::default(),
             },
             stream: StreamRecord::starting(started),
             calls: Calls::default(),
@@ -312,6 +320,8 @@ impl Live {
             ..
         } = self;
         told.tools = calls.into_calls();
+        told.said.error = stream.error;
+        told.said.finish = stream.finish_reason;
         let call = &mut told.call;
         if let Err(failure) = result {
             call.end = now();

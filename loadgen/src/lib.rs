@@ -15,6 +15,7 @@
 //! | `cell` | open loop, closed loop, agents, the floor probe |
 //! | `agent` | the tools of agents over MCP, and the check of a tool filter |
 //! | `trigger` | what is done to a chain in an experiment of operation |
+//! | `probe` | what limits let through, what caches tell, what guardrails do |
 //! | `capacity` | the search for the highest rate that holds |
 //! | `campaign` | which cells, in which order, and what of them is kept |
 //! | `scrape` | what the components' own metrics say meanwhile |
@@ -32,6 +33,7 @@ mod lanes;
 mod merge;
 mod pacer;
 mod plan;
+mod probe;
 pub mod progress;
 pub mod prompt;
 mod recorder;

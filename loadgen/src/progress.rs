@@ -15,6 +15,8 @@ use std::time::Duration;
 pub enum Phase {
     /// One short call per chain.
     Preflight,
+    /// What is tried with tenants' keys.
+    Probes,
     /// The search for a chain's capacity.
     Capacity,
     /// The cells of a block.

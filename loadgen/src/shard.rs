@@ -138,9 +138,15 @@ pub(crate) fn check(plan: &Plan, shard: &Shard) -> Result<(), LoadError> {
             "an experiment takes as long as it takes, and its event comes once; remove `experiment`",
         );
     }
+    let tenants = scenario.tenants.as_ref();
+    if tenants.is_some_and(|tenants| tenants.probes.is_some()) {
+        return wrong(
+            "a probe of one key cannot be divided; remove `tenants.probes`, and make them in a run of their own",
+        );
+    }
     let open = scenario.open_loop.as_ref().map(|open| &open.cell);
     let closed = scenario.closed_loop.as_ref().map(|closed| &closed.cell);
-    let tenants = scenario.tenants.as_ref().map(|tenants| &tenants.cell);
+    let tenants = tenants.map(|tenants| &tenants.cell);
     let lengths = [Some(&scenario.warmup), open, closed, tenants];
     let counted = |length: &&CellLength| length.calls.is_some() || length.duration.is_none();
     if lengths.into_iter().flatten().any(|length| counted(&length)) {

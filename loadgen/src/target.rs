@@ -1,8 +1,8 @@
 //! A chain as the client sees it: where to send, and with which headers.
 
 use crate::{LoadError, PlannedChain};
-use config::Chain;
 use config::scenario::{Tenant, Timeouts};
+use config::{Chain, EnvName};
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use std::collections::BTreeMap;
@@ -74,10 +74,22 @@ impl Target {
 
     /// The same chain as `tenant` sees it: with its own key and headers.
     pub(crate) fn for_tenant(&self, tenant: &Tenant) -> Result<Self, LoadError> {
+        let who = format!("tenant {}", tenant.name);
+        self.with_key(tenant.key_env.as_ref(), &tenant.headers, &who)
+    }
+
+    /// The same chain with the key in `variable`, if one is named, and further headers. `who` is named
+    /// where they are not usable.
+    pub(crate) fn with_key(
+        &self,
+        variable: Option<&EnvName>,
+        fields: &BTreeMap<config::HeaderName, String>,
+        who: &str,
+    ) -> Result<Self, LoadError> {
         let mut target = self.clone();
-        let wrong = |what: String| LoadError::Plan(format!("tenant {}: {what}", tenant.name));
-        add_fields(&mut target.headers, &tenant.headers).map_err(wrong)?;
-        if let Some(variable) = &tenant.key_env {
+        let wrong = |what: String| LoadError::Plan(format!("{who}: {what}"));
+        add_fields(&mut target.headers, fields).map_err(wrong)?;
+        if let Some(variable) = variable {
             let key = bearer(variable.as_str()).map_err(wrong)?;
             target.headers.insert(AUTHORIZATION, key);
         }

@@ -24,4 +24,5 @@ pub mod span;
 pub mod stamp;
 pub mod stream;
 pub mod timeline;
+pub mod token_probe;
 pub mod verdict;

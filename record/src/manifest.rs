@@ -3,7 +3,7 @@
 use crate::agent::ToolFilter;
 use crate::clock::Nanos;
 use crate::experiment::{Experiment, Setup};
-use crate::probe::TokenProbe;
+use crate::token_probe::TokenProbe;
 use crate::scrape::Scraped;
 use crate::verdict::Verdict;
 use serde::{Deserialize, Serialize};

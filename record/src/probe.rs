@@ -1,119 +1,190 @@
-//! How many tokens a backend counts for the prompts of a run, as the usage probe found it.
+//! What probes of tenants saw, call by call: `probes.json` of a run directory. What it shows is worked out
+//! from these rows when a report is made.
 
+mod refusal;
+
+pub use refusal::{Answer, Fate, Reason};
+
+use crate::clock::Nanos;
 use serde::{Deserialize, Serialize};
 
-/// The lengths that the probe of one reference found, for all chains that send the same text.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TokenProbe {
-    /// The chain whose backend's count was brought to what was asked for.
-    pub reference: String,
-    /// Tokens asked for: system prompt and user's part.
-    pub asked: u32,
-    /// Tokens of the system prompt that are sent, under the named tokenizer; 0 without one.
-    pub system: u32,
-    /// Tokens of the user's part that are sent, under the named tokenizer.
-    pub user: u32,
-    /// Tokens that the reference counts beside the text: its chat template. From the fit.
-    pub template: f64,
-    /// Tokens that it counts for one of the named tokenizer. From the fit.
-    pub each: f64,
-    /// What each chain counts for such prompts, the reference first.
-    pub counted: Vec<Counted>,
+/// All that the probes of a run saw.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Probes {
+    /// Keys driven beyond a limit.
+    pub limits: Vec<LimitRun>,
+    /// Prompts of another looked for in a cache.
+    pub cache_timing: Vec<CacheRun>,
+    /// Guardrails tried.
+    pub guardrails: Vec<GuardrailRun>,
 }
 
-impl TokenProbe {
-    /// Tokens that are sent, under the named tokenizer.
+impl Probes {
+    /// Nothing was probed.
     #[must_use]
-    pub fn sent(&self) -> u32 {
-        self.system.saturating_add(self.user)
+    pub fn is_empty(&self) -> bool {
+        self.limits.is_empty() && self.cache_timing.is_empty() && self.guardrails.is_empty()
     }
+}
 
-    /// Both counts in words, and how much the others' differ.
+/// What a limit bounds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LimitUnit {
+    /// Calls.
+    Requests,
+    /// Prompt and completion tokens.
+    Tokens,
+    /// Money, at these prices.
+    Usd {
+        /// USD for a million prompt tokens.
+        per_million_in: f64,
+        /// USD for a million completion tokens.
+        per_million_out: f64,
+    },
+}
+
+impl LimitUnit {
+    /// What a call with these tokens takes of the limit.
     #[must_use]
-    pub fn words(&self, tokenizer: &str) -> String {
-        let mut text = format!(
-            "Prompts: {} tokens asked for, {} of {tokenizer} sent",
-            self.asked,
-            self.sent()
-        );
-        for one in &self.counted {
-            text.push_str("; ");
-            text.push_str(&one.chain);
-            let Some(mean) = one.mean() else {
-                text.push_str(" states no count");
-                continue;
-            };
-            let (low, high) = (one.tokens.iter().min(), one.tokens.iter().max());
-            text.push_str(&format!(
-                " counts {mean:.1} ({}–{} in {} prompts)",
-                low.unwrap_or(&0),
-                high.unwrap_or(&0),
-                one.tokens.len()
-            ));
-            if one.chain != self.reference
-                && let Some(deviation) = one.deviation
-            {
-                text.push_str(&format!(
-                    ", {:+.2} % from {}",
-                    deviation * 100.0,
-                    self.reference
-                ));
+    pub fn of(self, prompt: u32, completion: u32) -> f64 {
+        match self {
+            Self::Requests => 1.0,
+            Self::Tokens => f64::from(prompt) + f64::from(completion),
+            Self::Usd {
+                per_million_in,
+                per_million_out,
+            } => {
+                (f64::from(prompt) * per_million_in + f64::from(completion) * per_million_out) / 1e6
             }
         }
-        text
     }
 }
 
-/// What the backend of one chain counts for prompts of these lengths.
+/// Why a drive against a limit ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DriveEnd {
+    /// It was refused as often as was asked for.
+    Refused,
+    /// The window, or the time for it, was over.
+    Time,
+    /// So many calls were made that no more are kept.
+    Calls,
+}
+
+/// One drive of a key against a limit.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Counted {
+pub struct LimitRun {
     /// The chain.
     pub chain: String,
-    /// `usage.prompt_tokens` of each prompt; empty where its answers state none.
-    pub tokens: Vec<u32>,
-    /// The mean over the reference's mean of the same prompts, less 1: 0 for the reference, `None` where
-    /// its answers state none.
-    pub deviation: Option<f64>,
+    /// The probe's name.
+    pub probe: String,
+    /// What the limit bounds.
+    pub unit: LimitUnit,
+    /// The limit, in its unit: as the scenario says that the gateway is configured.
+    pub limit: f64,
+    /// The time that it is for, nanoseconds; `None`: for ever.
+    pub window: Option<Nanos>,
+    /// Callers at once.
+    pub concurrency: u32,
+    /// Why the drive ended.
+    pub ended: DriveEnd,
+    /// The drive's calls, in the order in which they were sent.
+    pub calls: Vec<LimitCall>,
+    /// What was tried after it, one by one, until a call passed again; empty where nothing was.
+    pub tries: Vec<LimitCall>,
 }
 
-impl Counted {
-    /// The mean of the counts; `None` of none.
-    #[must_use]
-    pub fn mean(&self) -> Option<f64> {
-        let sum: f64 = self.tokens.iter().map(|n| f64::from(*n)).sum();
-        (!self.tokens.is_empty()).then(|| sum / self.tokens.len() as f64)
-    }
+/// One call of a drive. Instants are nanoseconds after the drive's first send.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct LimitCall {
+    /// It was handed to the socket; where it never was, it was taken up.
+    pub sent: Nanos,
+    /// The response head was there: by then the gateway had decided.
+    pub head: Option<Nanos>,
+    /// The last byte was there.
+    pub end: Nanos,
+    /// What came back.
+    pub answer: Answer,
+    /// Prompt and completion tokens by the answer's usage; `None` where it states none.
+    pub tokens: Option<(u32, u32)>,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// Pairs of calls of one tenant: a prompt that another had answered just before, and one that nobody had.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CacheRun {
+    /// The chain.
+    pub chain: String,
+    /// The tenant whose prompts were looked for.
+    pub primer: String,
+    /// The tenant that looked.
+    pub observer: String,
+    /// Tokens of a prompt under the scenario's tokenizer.
+    pub prompt_tokens: u32,
+    /// How sure a difference must be, as a share of 1.
+    pub confidence: f64,
+    /// The pairs, in their order.
+    pub pairs: Vec<CachePair>,
+    /// Prompts that the primer's call did not get answered: no pair was made of them.
+    pub unprimed: u32,
+}
 
-    #[test]
-    fn both_counts_are_told_and_what_nobody_counted_is_no_zero() {
-        let counted = |chain: &str, tokens: &[u32], deviation| Counted {
-            chain: chain.to_owned(),
-            tokens: tokens.to_vec(),
-            deviation,
-        };
-        let probe = TokenProbe {
-            reference: "a".to_owned(),
-            asked: 500,
-            system: 100,
-            user: 280,
-            template: 25.0,
-            each: 1.25,
-            counted: vec![
-                counted("a", &[498, 502], Some(0.0)),
-                counted("b", &[518, 522], Some(0.04)),
-                counted("c", &[], None),
-            ],
-        };
-        assert_eq!(
-            probe.words("o200k_base"),
-            "Prompts: 500 tokens asked for, 380 of o200k_base sent; a counts 500.0 (498–502 in 2 prompts); \
-             b counts 520.0 (518–522 in 2 prompts), +4.00 % from a; c states no count"
-        );
-        assert_eq!(probe.counted[2].mean(), None);
-    }
+/// One pair.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CachePair {
+    /// The prompt that the other tenant had sent.
+    pub probe: CacheCall,
+    /// One that nobody had sent.
+    pub control: CacheCall,
+    /// The probe was sent first; the order was drawn by lot.
+    pub probe_first: bool,
+}
+
+/// One call of a pair.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheCall {
+    /// TTFT, nanoseconds; `None` where the call was not answered in full.
+    pub ttft: Option<u64>,
+    /// Prompt tokens that the usage calls cached; `None` where it does not say.
+    pub cached: Option<u32>,
+}
+
+/// What guardrails did to prompts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct GuardrailRun {
+    /// The chain.
+    pub chain: String,
+    /// The tenant under the policy.
+    pub tenant: String,
+    /// The tenant without guardrails that it was compared with.
+    pub unguarded: Option<String>,
+    /// The trials, in their order.
+    pub trials: Vec<Trial>,
+}
+
+/// One prompt, sent by the tenant under the policy and, where there is one, by the other.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Which prompt of its list, from 0. Never its text.
+    pub prompt: u32,
+    /// It must be blocked; else it must pass.
+    pub must_block: bool,
+    /// The guarded call was sent first; the order was drawn by lot.
+    pub guarded_first: bool,
+    /// The call under the policy.
+    pub guarded: TrialCall,
+    /// The other.
+    pub unguarded: Option<TrialCall>,
+}
+
+/// One call of a trial.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TrialCall {
+    /// What came back.
+    pub answer: Answer,
+    /// TTFT, nanoseconds; `None` without a text.
+    pub ttft: Option<u64>,
+    /// E2E, nanoseconds; `None` where the call was not answered in full.
+    pub e2e: Option<u64>,
 }

@@ -8,12 +8,14 @@
 //! RUN/taps/NAME/exchanges-…    exchanges as each tap process saw them
 //! RUN/taps/NAME/health.json    the tap process' account of itself
 //! RUN/series.ndjson            one line a second
+//! RUN/probes.json              what probes of tenants saw, call by call; there only where some were asked for
 //! RUN/histograms.hlog          HDR histograms, one a cell and measure (V2 log)
 //! RUN/calls.parquet, RUN/exchanges.parquet, RUN/tools.parquet, RUN/scrapes.parquet   the same rows, for DuckDB, Polars, pandas
 //! ```
 
 pub mod parquet;
 mod scrapes;
+mod probes;
 pub mod segment;
 mod series;
 mod tables;

@@ -4,6 +4,7 @@ mod agent;
 mod arm;
 mod pace;
 mod perturbation;
+mod probe;
 mod row;
 mod server;
 
@@ -121,6 +122,7 @@ fn info(run: Gathered) -> RunInfo {
         tool_filter: manifest.tool_filter,
         token_probes: manifest.token_probes,
         scrape_cpu: manifest.scrape_cpu,
+        probes: probe::findings(&run.probes),
     }
 }
 

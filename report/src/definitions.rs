@@ -14,7 +14,7 @@ const fn define(name: &'static str, meaning: &'static str) -> Definition {
 }
 
 /// Every word of the report, in the order in which it is shown.
-pub const DEFINITIONS: [Definition; 34] = [
+pub const DEFINITIONS: [Definition; 38] = [
     define(
         "request",
         "outer tap began to write the last request byte → inner tap read it (first attempt)",
@@ -140,6 +140,22 @@ pub const DEFINITIONS: [Definition; 34] = [
     define(
         "queue drain (calls in flight)",
         "end of the burst → as few calls in flight as at the most before it",
+    ),
+    define(
+        "let through",
+        "of a probe of a limit: calls answered with 2xx and no error of a limit, decided within one window of the first send; their usage, for tokens and money",
+    ),
+    define(
+        "beyond",
+        "let through less the limit; the last call of a limit of tokens or money may reach over it by itself, calls beyond were sent later still",
+    ),
+    define(
+        "advantage",
+        "of a tenant that looks for another's prompts: share of (known, fresh) twos of calls in which the known one has the smaller TTFT (AUC)",
+    ),
+    define(
+        "missed, blocked",
+        "prompts that must be blocked and were not, and that must pass and did not; a prompt counts once, whatever its repetitions",
     ),
     define(
         "saturated",

@@ -11,6 +11,8 @@ use record::manifest::{Cell, Manifest};
 use record::pairing::{Call, CallClass, Pairer};
 use record::rundir::{RunDir, Second};
 use record::scrape::{Look, Scraped};
+use record::probe::Probes;
+use record::rundir::RunDir;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
@@ -141,6 +143,8 @@ pub(crate) struct Gathered {
     pub(crate) looks: Vec<Look>,
     /// The component under load, second by second.
     pub(crate) seconds: Vec<Second>,
+    /// What probes of tenants saw.
+    pub(crate) probes: Probes,
     /// Cells that are the floor probe of another.
     pub(crate) floors: HashSet<u32>,
 }
@@ -247,6 +251,7 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
         looks,
         seconds: run.read_seconds()?,
         tools,
+        probes: run.read_probes()?,
         floors,
     })
 }

@@ -10,6 +10,7 @@ mod definitions;
 mod drift;
 mod experiments;
 pub mod export;
+mod exact;
 mod gather;
 mod leak;
 mod model;
@@ -20,8 +21,9 @@ mod variants;
 pub use build::build;
 pub use definitions::{DEFINITIONS, Definition};
 pub use model::{
-    AgentRows, Arm, ComponentRow, Estimate, ExperimentRow, Gauge, HitRate, Leak, LeakFinding, LegRow,
-    Perturbation, Reading, Report, RunInfo, ServerSide, Strata, ToolRow, VariantRow, VariantSeen,
+    AgentRows, Arm, CacheFinding, ComponentRow, Estimate, ExperimentRow, Gauge, GuardrailFinding,
+    HitRate, Leak, LeakFinding, LegRow, LimitFinding, LimitVerdict, Perturbation, PolicyCount,
+    ProbeFindings, Reading, Report, RunInfo, ServerSide, Strata, ToolRow, VariantRow, VariantSeen,
 };
 pub use variants::variants;
 

@@ -1,10 +1,16 @@
 //! The report as data: what the JSON form holds, and all that the other forms show.
 //! Durations are nanoseconds.
 
+mod probe;
+
+pub use probe::{
+    CacheFinding, GuardrailFinding, LimitFinding, LimitVerdict, PolicyCount, ProbeFindings,
+};
+
 use record::agent::ToolFilter;
 use record::experiment::{Found, Setup};
 use record::manifest::{Calibration, ChainInfo, Drive, Host, Workload};
-use record::probe::TokenProbe;
+use record::token_probe::TokenProbe;
 use record::verdict::Verdict;
 use serde::Serialize;
 
@@ -441,6 +447,8 @@ pub struct RunInfo {
     /// CPU seconds of the load generator that reading the components' metrics took; `None` where none was
     /// named.
     pub scrape_cpu: Option<f64>,
+    /// What probes of tenants showed; `None` where none were made.
+    pub probes: Option<ProbeFindings>,
 }
 
 /// The report.

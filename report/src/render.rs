@@ -3,6 +3,7 @@
 mod html;
 mod markdown;
 mod server;
+mod probes;
 mod words;
 
 pub use html::html;

@@ -14,6 +14,7 @@ mod legs;
 mod life;
 mod matrix;
 mod measured;
+mod probes;
 mod processes;
 mod resume;
 mod rig;

@@ -2,7 +2,7 @@
 
 use super::{
     Capacity, CellLength, OpenLoop, Profile, ProfilePhase, Scenario, Tenants, Trace, UsageProbe,
-    agent, experiment,
+    agent, experiment, probes,
 };
 use crate::load::{Form, Report};
 use crate::names;
@@ -110,6 +110,9 @@ fn check_tenants(tenants: &Tenants, report: &mut Report<'_>) {
             "tenants.flood.tenant",
             format!("no tenant is called `{}`; correct the name", flood.tenant),
         );
+    }
+    if let Some(probes) = &tenants.probes {
+        probes::check(probes, &tenants.members, report);
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Arrivals, CellLength, default_in_flight};
+use super::{Arrivals, CellLength, Probes, default_in_flight};
 use crate::scalar::{EnvName, HeaderName};
 
 /// Tenants that share a chain. Each is driven alone, all are driven together, and once more while one
@@ -29,6 +29,9 @@ pub struct Tenants {
     #[serde(default = "default_in_flight")]
     #[schemars(range(min = 1))]
     pub in_flight_max: u32,
+    /// What is tried with tenants' keys before anything is measured. Absent: nothing.
+    #[serde(default)]
+    pub probes: Option<Probes>,
 }
 
 /// One tenant.

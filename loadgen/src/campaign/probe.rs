@@ -14,7 +14,7 @@ use crate::target::Target;
 use crate::{LoadError, Plan, PreflightFailure, Progress};
 use record::client::{CallOutcome, ClientCall};
 use record::clock::now;
-use record::probe::{Counted, TokenProbe};
+use record::token_probe::{Counted, TokenProbe};
 use std::collections::HashMap;
 use std::sync::Arc;
 

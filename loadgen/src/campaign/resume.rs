@@ -11,7 +11,7 @@ use crate::{LoadError, Plan};
 use record::client::{CallOutcome, ClientCall};
 use record::clock::Nanos;
 use record::manifest::{Cell, Drive, Manifest};
-use record::probe::TokenProbe;
+use record::token_probe::TokenProbe;
 use record::rundir::RunDir;
 use std::collections::{BTreeMap, HashSet};
 

@@ -134,6 +134,12 @@ mod tests {
             (outcome, fault.as_deref()),
             (Status, Some("status 429: rate_limit"))
         );
+        let (_, fault) = ended(
+            "application/json",
+            r#"{"type":"request_limited","status_code":429,"error":{"message":"m"}}"#,
+            429,
+        );
+        assert_eq!(fault.as_deref(), Some("status 429: request_limited"));
         assert_eq!(ended("text/html", "<p>", 200).0, Truncated);
     }
 }

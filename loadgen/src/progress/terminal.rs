@@ -96,6 +96,7 @@ impl Progress for Terminal {
 fn heading(update: &Update) -> String {
     match update.phase {
         Phase::Preflight => "preflight".to_owned(),
+        Phase::Probes => "probes".to_owned(),
         Phase::Capacity => "capacity".to_owned(),
         Phase::Block { number, of } => {
             format!(

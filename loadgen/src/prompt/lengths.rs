@@ -1,7 +1,7 @@
 //! How much text makes as many tokens of a backend as were asked for.
 
 use config::scenario::Workload;
-use record::probe::TokenProbe;
+use record::token_probe::TokenProbe;
 
 /// Tokens of a prompt's parts under the named tokenizer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -56,6 +56,7 @@ fn measured(report: &Report) -> Markup {
     page! {
         (arms::clients(report))
         (arms::tenants(report))
+        (probes(report))
         (arms::drifts(report))
         (server::leaks(report))
         (arms::resources(report))
@@ -75,6 +76,20 @@ fn definitions() -> Markup {
                 dt { (definition.name) }
                 dd { (definition.meaning) }
             }
+        }
+    }
+}
+
+/// What probes of tenants showed.
+fn probes(report: &Report) -> Markup {
+    page! {
+        @for table in super::probes::tables(report) {
+            h2 { (table.title) }
+            div.box { table {
+                thead { tr { @for name in table.head { th.word { (name) } } } }
+                tbody { @for row in &table.rows { tr { @for cell in row { td.word { (cell) } } } } }
+            } }
+            p.soft { (table.note) }
         }
     }
 }

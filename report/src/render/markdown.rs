@@ -80,6 +80,7 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
         arm_section(out, arm)?;
     }
     perturbations(out, report)?;
+    probes(out, report)?;
     drifts(out, report)?;
     leaks(out, report)?;
     writeln!(out, "\n## Definitions\n")?;
@@ -303,6 +304,23 @@ fn rows<'a>(out: &mut String, rows: impl Iterator<Item = &'a LegRow>) -> std::fm
             range(row.interval),
             maybe(row.floor)
         )?;
+    }
+    Ok(())
+}
+
+fn probes(out: &mut String, report: &Report) -> std::fmt::Result {
+    for table in super::probes::tables(report) {
+        writeln!(
+            out,
+            "\n## {}\n\n| {} |",
+            table.title,
+            table.head.join(" | ")
+        )?;
+        writeln!(out, "|{}", "---|".repeat(table.head.len()))?;
+        for row in &table.rows {
+            writeln!(out, "| {} |", row.join(" | "))?;
+        }
+        writeln!(out, "\n{}", table.note)?;
     }
     Ok(())
 }

@@ -45,7 +45,11 @@ impl Turn<'_> {
             keys.settle(key, now(), 0, 0);
             return Ok(Err(why));
         }
-        Ok(Ok(filtered.map_or(Cow::Borrowed(body), Cow::Owned)))
+        let body = filtered.map_or(Cow::Borrowed(body), Cow::Owned);
+        Ok(Ok(match keys.cache_salt(key) {
+            Some(salt) => salted(body, salt),
+            None => body,
+        }))
     }
 
     /// Spends the time of the key's guardrails on one side from `from` ns on, one after the other until one
@@ -127,6 +131,17 @@ impl Turn<'_> {
             headers,
         } = self.gateway.keys.refused(why);
         self.send_error(status, &body, &headers).await
+    }
+}
+
+/// The body with this salt of the engine's prefix cache; as it is where it is no JSON object.
+fn salted<'b>(body: Cow<'b, [u8]>, salt: &str) -> Cow<'b, [u8]> {
+    match serde_json::from_slice::<Value>(&body) {
+        Ok(Value::Object(mut fields)) => {
+            fields.insert("cache_salt".to_owned(), Value::from(salt));
+            Cow::Owned(Value::Object(fields).to_string().into_bytes())
+        }
+        _ => body,
     }
 }
 

@@ -4,7 +4,8 @@
 //! USD, blocked words; the errors of two products ([`Dialect`]). What is used is known exactly here, so that
 //! the precision of limits can be judged: requests are counted when they are let in, tokens and money when
 //! their answer has ended, so that those in flight at a limit overshoot it, as in both products. With
-//! `limit_lag_ms` nothing counts before that time after the answer.
+//! `limit_lag_ms` nothing counts before that time after the answer; with `limit_race_ms` a request counts so
+//! long after it was let in.
 //!
 //! Does not model: teams and other levels above a key, budgets that are renewed, keys that expire,
 //! parallel-request limits, several instances that share their counts.
@@ -92,12 +93,15 @@ impl Keys {
         Ok(Self { options, keys })
     }
 
-    /// The key of a request: `None` where keys are off.
+    /// The key of a request: `None` where keys are off, or none was presented and none is needed.
     pub(super) fn of(&self, head: &RequestHead) -> Result<Option<&Key>, Why> {
         let Some(keys) = &self.keys else {
             return Ok(None);
         };
         let presented = credential(&head.headers);
+        if presented.is_none() && self.options.keys_optional {
+            return Ok(None);
+        }
         let key = presented.and_then(|key| keys.get(key));
         key.map(Some).ok_or(Why::UnknownKey)
     }
@@ -125,6 +129,13 @@ impl Keys {
     /// The error for a refusal in the dialect of the options.
     pub(super) fn refused(&self, why: &Why) -> Refused {
         why.answer(&self.options)
+    }
+
+    /// The salt of the upstream's prefix cache for this key; `None` where tenants share it.
+    pub(super) fn cache_salt<'k>(&self, key: &'k Key) -> Option<&'k str> {
+        self.options
+            .salt_by_tenant
+            .then_some(key.rules.tenant.as_str())
     }
 
     /// Whether tools that are not allowed are taken out of requests instead of being refused.

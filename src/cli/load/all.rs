@@ -80,7 +80,9 @@ fn prepare(set: &MatrixSet, args: &Args) -> anyhow::Result<Ground> {
     let mut children = Children::new(&args.out.join("logs"))?;
     let mut pids = Vec::new();
     for process in &set.matrix.start {
-        let words: Vec<String> = process.run.split_whitespace().map(str::to_owned).collect();
+        let here = set.matrix.beside(Path::new("."));
+        let word = |word: &str| word.replace("{here}", &here.to_string_lossy());
+        let words: Vec<String> = process.run.split_whitespace().map(word).collect();
         pids.push(children.start(&process.name, &words)?);
         children.wait_for(process.ready.get())?;
     }

@@ -36,6 +36,9 @@ pub(super) struct Chunk<'a> {
     /// Bifrost puts the status beside the error object.
     #[serde(borrow, default)]
     pub(super) status_code: Option<&'a RawValue>,
+    /// And the type of an error of its own, such as a limit's.
+    #[serde(borrow, default, rename = "type")]
+    pub(super) kind: Option<&'a RawValue>,
 }
 
 impl<'a> Chunk<'a> {

@@ -1,7 +1,7 @@
 //! Errors that servers put into a stream or a body, in the shapes that they use:
 //! `{"error":{"message","type","code"}}` (OpenAI, LiteLLM, vLLM, llama.cpp), `{"error":"text"}`,
-//! `{"object":"error","message",…}` (older vLLM), Bifrost's error with its status beside it, and
-//! an SSE event named `error` with any of these or with plain text.
+//! `{"object":"error","message",…}` (older vLLM), Bifrost's error with its status, and where a limit
+//! refused also its type, beside it, and an SSE event named `error` with any of these or with plain text.
 
 use std::borrow::Cow;
 
@@ -37,6 +37,12 @@ impl<'a> Fault<'a> {
         if let Some(error) = chunk.error {
             let mut fault = Self::of_member(error.get());
             fault.code = fault.code.or(chunk.status_code);
+            if chunk.status_code.is_some() {
+                fault.kind = fault.kind.or_else(|| {
+                    let kind = chunk.kind?;
+                    serde_json::from_str(kind.get()).ok()
+                });
+            }
             return Some(fault);
         }
         let flat = chunk

@@ -129,7 +129,13 @@ impl Ledger {
         }
         self.used.requests += 1;
         if options.limit_lag_ms == 0 {
-            self.requests += 1;
+            self.wait(Waiting {
+                due: at + options.limit_race_ms * 1_000_000,
+                requests: 1,
+                tokens: 0,
+                usd: 0.0,
+            });
+            self.advance(options, at);
         }
         Ok(())
     }
@@ -148,19 +154,22 @@ impl Ledger {
         self.used.tokens += tokens;
         self.used.usd += usd;
         let lags = options.limit_lag_ms > 0;
-        let full = self.waiting.len() >= MAX_WAITING;
-        self.waiting.push_back(Waiting {
-            due: if full {
-                at
-            } else {
-                at + options.limit_lag_ms * 1_000_000
-            },
+        self.wait(Waiting {
+            due: at + options.limit_lag_ms * 1_000_000,
             requests: u64::from(lags),
             tokens,
             usd,
         });
         self.advance(options, at);
-        if full && let Some(oldest) = self.waiting.pop_front() {
+    }
+
+    /// Puts a use in its place among those that wait; beyond the bound the next one counts at once.
+    fn wait(&mut self, use_: Waiting) {
+        let place = self.waiting.partition_point(|next| next.due <= use_.due);
+        self.waiting.insert(place, use_);
+        if self.waiting.len() > MAX_WAITING
+            && let Some(oldest) = self.waiting.pop_front()
+        {
             self.count(&oldest);
         }
     }
@@ -250,6 +259,26 @@ mod tests {
             admitted
         });
         assert_eq!(let_in.count(), 11);
+    }
+
+    #[test]
+    fn a_check_that_comes_before_the_count_lets_through_who_comes_between() {
+        let rules = KeyRules {
+            rpm: Some(2),
+            ..rules()
+        };
+        let options = KeyOptions {
+            limit_race_ms: 10,
+            ..KeyOptions::default()
+        };
+        let mut ledger = Ledger::default();
+        let mut let_in = |at_ms: u64| ledger.admit(&rules, &options, at_ms * 1_000_000).is_ok();
+        // All within the race pass; when the first two count, nobody does.
+        let burst = (0..20).map(&mut let_in).filter(|let_in| *let_in).count();
+        assert_eq!(burst, 11);
+        // One after the other, further apart than the race: exactly the limit.
+        let slow = (0..5).map(|n| let_in(60_000 + 20 * n));
+        assert_eq!(slow.filter(|let_in| *let_in).count(), 2);
     }
 
     #[test]

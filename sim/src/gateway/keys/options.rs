@@ -29,6 +29,10 @@ pub struct KeyOptions {
     /// is required; what is absent is not limited. The upstream gets `Bearer sim` instead of a key.
     #[arg(long, value_name = "FILE")]
     pub keys: Option<PathBuf>,
+    /// Lets those in who present no key at all, without any limit. A key that is not known is refused all
+    /// the same.
+    #[arg(long)]
+    pub keys_optional: bool,
     /// Whose errors are answered.
     #[arg(long, value_enum, default_value_t = Dialect::default())]
     pub dialect: Dialect,
@@ -40,6 +44,14 @@ pub struct KeyOptions {
     /// written in batches. 0 counts requests as they are let in, exactly.
     #[arg(long, default_value_t = Self::default().limit_lag_ms, value_parser = clap::value_parser!(u64).range(..=3_600_000))]
     pub limit_lag_ms: u64,
+    /// A request counts only so long after it was let in, ms, as where the check and the count are two steps:
+    /// those that come meanwhile pass too. 0 makes them one step. Without effect beside a lag.
+    #[arg(long, default_value_t = Self::default().limit_race_ms, value_parser = clap::value_parser!(u64).range(..=60_000))]
+    pub limit_race_ms: u64,
+    /// Gives the upstream a `cache_salt` of the tenant's own, as vLLM reads it, so that no tenant's prompts
+    /// are cached for another.
+    #[arg(long)]
+    pub salt_by_tenant: bool,
     /// Length of the minute of the per-minute limits, ms; shorter for quick tests. It begins with the first
     /// request after the last one ended.
     #[arg(long, default_value_t = Self::default().limit_window_ms, value_parser = clap::value_parser!(u64).range(1..=86_400_000))]
@@ -51,9 +63,12 @@ impl Default for KeyOptions {
     fn default() -> Self {
         Self {
             keys: None,
+            keys_optional: false,
             dialect: Dialect::default(),
             budget_status: None,
             limit_lag_ms: 0,
+            limit_race_ms: 0,
+            salt_by_tenant: false,
             limit_window_ms: 60_000,
         }
     }
