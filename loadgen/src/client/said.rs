@@ -1,6 +1,6 @@
 //! What an answer says beside its content: what a limit or a policy could have put there.
 
-use http::HeaderMap;
+use http::{HeaderMap, HeaderValue};
 use http::header::RETRY_AFTER;
 use record::client::ClientCall;
 use record::probe::Answer;
@@ -18,12 +18,17 @@ pub(crate) struct Said {
     retry_after: Option<f64>,
 }
 
+fn text(value: &HeaderValue) -> Option<&str> {
+    value.to_str().ok().map(str::trim)
+}
+
 impl Said {
     /// Reads the head of a refusal.
     pub(super) fn read(&mut self, headers: &HeaderMap) {
-        let text = |value: Option<&http::HeaderValue>| value?.to_str().ok().map(str::trim);
-        self.limit_type = text(headers.get(LIMIT_TYPE)).map(|kind| kind.chars().take(64).collect());
-        let seconds = text(headers.get(RETRY_AFTER)).and_then(|after| after.parse::<f64>().ok());
+        let kind = headers.get(LIMIT_TYPE).and_then(text);
+        self.limit_type = kind.map(|kind| kind.chars().take(64).collect());
+        let after = headers.get(RETRY_AFTER).and_then(text);
+        let seconds = after.and_then(|after| after.parse::<f64>().ok());
         self.retry_after = seconds.filter(|seconds| seconds.is_finite() && *seconds >= 0.0);
     }
 
