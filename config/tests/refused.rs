@@ -325,7 +325,7 @@ fn prompts_that_could_not_be_made_or_corrected_are_refused() {
         (
             "output_tokens: 16}",
             "output_tokens: 16, usage_probe: {reference: a/b}}",
-            "4:70: `workload.usage_probe.reference` is `a/b`",
+            "4:74: `workload.usage_probe.reference` is `a/b`",
         ),
         (
             "seed: 1",
@@ -340,11 +340,11 @@ fn prompts_that_could_not_be_made_or_corrected_are_refused() {
         (
             "seed: 1",
             "seed: 1\ntrace: {file: t, time_unit: us}",
-            "use one of `ms`",
+            "(one of `ms`, `s`)",
         ),
         (
             "seed: 1",
-            "seed: 1\ntrace: {file: t, duration: 0}",
+            "seed: 1\ntrace: {file: t, duration: 0s}",
             "nothing would be replayed",
         ),
     ] {
@@ -415,7 +415,7 @@ fn probes_that_could_show_nothing_are_refused() {
     config::from_text::<Scenario>("s.yaml", &text).unwrap();
     for (from, to, said) in [
         ("window: 60s, ", "", "a rate needs the time it is for"),
-        ("window: 60s", "window: 0", "`window` is 0"),
+        ("window: 60s", "window: 0s", "`window` is 0"),
         ("[1, 10]", "[1, 1]", "1 is listed twice"),
         ("[50]", "[1, 50]", "can be used up once"),
         (

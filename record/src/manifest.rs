@@ -3,8 +3,8 @@
 use crate::agent::ToolFilter;
 use crate::clock::Nanos;
 use crate::experiment::{Experiment, Setup};
-use crate::token_probe::TokenProbe;
 use crate::scrape::Scraped;
+use crate::token_probe::TokenProbe;
 use crate::verdict::Verdict;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

@@ -14,8 +14,8 @@
 //! ```
 
 pub mod parquet;
-mod scrapes;
 mod probes;
+mod scrapes;
 pub mod segment;
 mod series;
 mod tables;

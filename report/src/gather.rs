@@ -9,10 +9,9 @@ use record::client::ClientCall;
 use record::leg::{Legs, TextAgreement, identity_error};
 use record::manifest::{Cell, Manifest};
 use record::pairing::{Call, CallClass, Pairer};
+use record::probe::Probes;
 use record::rundir::{RunDir, Second};
 use record::scrape::{Look, Scraped};
-use record::probe::Probes;
-use record::rundir::RunDir;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 

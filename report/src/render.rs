@@ -2,8 +2,8 @@
 
 mod html;
 mod markdown;
-mod server;
 mod probes;
+mod server;
 mod words;
 
 pub use html::html;

@@ -334,7 +334,7 @@ fn make(experiment: &str, at: SocketAddr) -> Experiment {
     let out = dir.path().join("run");
     let mut plan = Plan::new("ops", &out, parsed.into_inner(), text);
     plan.chains.push(PlannedChain {
-        chain: config::from_text(Path::new("chain.yaml"), &chain(at))
+        chain: config::from_text::<config::Chain>(Path::new("chain.yaml"), &chain(at))
             .unwrap_or_else(|error| panic!("{error}"))
             .into_inner(),
         text: String::new(),

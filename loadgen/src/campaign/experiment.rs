@@ -86,7 +86,7 @@ impl Campaign<'_> {
         (cell.generator_cpu, cell.tap_cpu) = self.own_cpu_since(before.0);
         cell.gateway_cpu = spent(before.1, component.cpu());
         cell.gateway_memory = component.memory();
-        let calls = self.stage.recorder.cell(id);
+        let calls = self.stage.recorder.cell(id)?;
         let complete = |c: &&ClientCall| c.outcome == CallOutcome::Complete;
         cell.counted = Counted {
             seconds: now().saturating_sub(began) as f64 / 1e9,

@@ -11,8 +11,8 @@ use crate::{LoadError, Plan};
 use record::client::{CallOutcome, ClientCall};
 use record::clock::Nanos;
 use record::manifest::{Cell, Drive, Manifest};
-use record::token_probe::TokenProbe;
 use record::rundir::RunDir;
+use record::token_probe::TokenProbe;
 use std::collections::{BTreeMap, HashSet};
 
 /// What an earlier process left of the run.

@@ -182,6 +182,7 @@ seed: 7
             run: "small",
             ignore_eos: true,
             share: Share::ALL,
+            lengths: std::collections::HashMap::new(),
         };
         let planned = PlannedChain {
             chain: server.chain("c", "direct"),

@@ -1,7 +1,7 @@
 //! What an answer says beside its content: what a limit or a policy could have put there.
 
-use http::{HeaderMap, HeaderValue};
 use http::header::RETRY_AFTER;
+use http::{HeaderMap, HeaderValue};
 use record::client::ClientCall;
 use record::probe::Answer;
 

@@ -35,6 +35,7 @@ fn broken(cell: Cell, calls: &[ClientCall]) -> Vec<String> {
         calls,
         paired: &[],
         taps: &[],
+        tapped: false,
         calibration: None,
         legged: &none,
         gateways: &none,

@@ -36,6 +36,7 @@ impl CellData<'_> {
                 tenant, company, ..
             } => format!("tenant-{tenant}-{}", company.name()),
             Drive::Agent { concurrency, .. } => format!("agent-{concurrency}"),
+            Drive::Experiment { .. } => "experiment".to_owned(),
         };
         let Cell {
             chain, block, id, ..
@@ -114,7 +115,8 @@ impl CellData<'_> {
             Drive::Closed { .. }
             | Drive::Profile { .. }
             | Drive::Trace { .. }
-            | Drive::Agent { .. } => None,
+            | Drive::Agent { .. }
+            | Drive::Experiment { .. } => None,
         }
     }
 
@@ -138,7 +140,10 @@ impl CellData<'_> {
             ),
             Drive::Profile { .. } => scenario.profile.as_ref().map(|profile| profile.arrivals),
             Drive::Tenant { .. } => scenario.tenants.as_ref().map(|tenants| tenants.arrivals),
-            Drive::Closed { .. } | Drive::Trace { .. } | Drive::Agent { .. } => None,
+            Drive::Closed { .. }
+            | Drive::Trace { .. }
+            | Drive::Agent { .. }
+            | Drive::Experiment { .. } => None,
         }
     }
 }
