@@ -46,7 +46,7 @@ fn manifest() -> Value {
     json!({
         "format": 1, "version": "0.1.0", "run": "r", "started": "2026-12-01T08:09:10Z", "host": host,
         "shared_cpu": true, "simulated": true,
-        "config": {"chain gate": "name: gate\nkind: service\nentry: http://127.0.0.1:1\nmodel: llama\ngateway: {name: G, version: '2'}\n"},
+        "config": {"chain gate": "name: gate\nkind: service\nentry: http://127.0.0.1:1\nmodel: llama\ngateway: {name: G, version: '2'}\ntaps: [{name: outer, position: outer, listen: '127.0.0.1:1', upstream: {addresses: ['127.0.0.1:2']}}]\n"},
         "chains": [{"name": "gate", "kind": "service", "simulated": true, "gateway": "G 2", "capacity": null, "injected": null}],
         "workload": {"input_tokens": 20, "output_tokens": 10, "tokenizer": "o200k_base", "stream": true},
         "cells": [

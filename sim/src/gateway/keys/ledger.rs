@@ -176,6 +176,13 @@ impl Ledger {
 
     /// Opens a new minute where the last has ended, and counts what is due.
     fn advance(&mut self, options: &KeyOptions, at: u64) {
+        // What was due before the window's end counts in it, and goes with it.
+        while let Some(use_) = self
+            .waiting
+            .pop_front_if(|next| next.due < self.window_ends.min(at))
+        {
+            self.count(&use_);
+        }
         if at >= self.window_ends {
             self.window_ends = at + options.limit_window_ms * 1_000_000;
             (self.requests, self.tokens) = (0, 0);
