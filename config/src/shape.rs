@@ -57,10 +57,12 @@ impl<'a> Shape<'a, '_> {
         }
     }
 
-    /// One of several words, or a mapping with one of several keys.
+    /// One of several words, or a mapping with one of several keys, or either.
     fn one_of(&mut self, tree: &Tree, options: &'a [Value], at: &str) {
         let words: Vec<&str> = options.iter().flat_map(value::words).collect();
-        if !words.is_empty() {
+        let may_map = options.iter().any(|option| properties(option).is_some());
+        let is_map = may_map && matches!(tree.node, Node::Map(_));
+        if !words.is_empty() && !is_map {
             if let Some(message) = value::not_among(&tree.node, &words) {
                 self.report
                     .add_place(tree.place, format!("{}{message}", self.named(at)));

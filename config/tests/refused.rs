@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use config::scenario::Tokenizer;
 use config::{Chain, Form, Scenario};
 
 const CHAIN: &str = "\
@@ -58,6 +59,29 @@ fn scenario_with(from: &str, to: &str) -> String {
 fn the_good_files_of_this_test_are_good() {
     config::from_text::<Chain>("c.yaml", CHAIN).unwrap();
     config::from_text::<Scenario>("s.yaml", SCENARIO).unwrap();
+}
+
+#[test]
+fn a_tokenizer_is_a_word_or_a_file() {
+    let with = |written: &str| {
+        let workload = format!("workload: {{tokenizer: {written}, ");
+        SCENARIO.replace("workload: {", &workload)
+    };
+    for (written, wanted) in [
+        ("cl100k", Tokenizer::Cl100k),
+        (
+            "{file: a/tokenizer.json}",
+            Tokenizer::File("a/tokenizer.json".into()),
+        ),
+    ] {
+        let scenario = config::from_text::<Scenario>("s.yaml", &with(written)).unwrap();
+        assert_eq!(scenario.workload.tokenizer, wanted);
+    }
+    let error = refused::<Scenario>(&with("{fil: a}"));
+    assert!(
+        error.contains("`workload.tokenizer` must have exactly one of the keys `file`"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -260,8 +260,8 @@ fn gaps(path: &Path, manifest: &Manifest, looks: &[Look]) -> Vec<String> {
     let of = |told: &Scraped| {
         let own = |l: &&Look| l.chain == told.chain && l.component == told.component;
         let all = looks.iter().filter(own).count();
-        let failed = looks.iter().filter(own).filter_map(|l| l.fault.as_ref());
-        let (count, last) = (failed.clone().count(), failed.last()?);
+        let mut failed = looks.iter().filter(own).filter_map(|l| l.fault.as_ref());
+        let (count, last) = (failed.clone().count(), failed.next_back()?);
         Some(format!(
             "{}: metrics of {} of chain {} at {}: {count} of {all} looks failed ({last})",
             path.display(),

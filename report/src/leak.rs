@@ -23,17 +23,20 @@ const JUDGED_FROM: f64 = 1.0;
 /// Nor one of fewer stretches.
 const JUDGED_STRETCHES: usize = 24;
 
+/// Name, unit, and where it stands in a second of the series.
+type Figure = (&'static str, &'static str, fn(&Second) -> Option<u64>);
+
 /// The slopes of one arm; none unless it is a course of steady load.
 pub(crate) fn leaks(run: &Gathered, cells: &[&Cell], whole: &Arm) -> Vec<Leak> {
     if !steady(&whole.drive) {
         return Vec::new();
     }
     let seconds = longest(run, cells);
-    let figures: [(&'static str, &'static str, fn(&Second) -> Option<u64>); 2] = [
+    let figures: [Figure; 2] = [
         ("resident memory", "bytes", |s| s.memory),
         ("open descriptors", "", |s| s.descriptors),
     ];
-    let of = |(figure, unit, pick): (&'static str, &'static str, fn(&Second) -> Option<u64>)| {
+    let of = |(figure, unit, pick): Figure| {
         let begin = seconds.first()?.at;
         let lasts = seconds.last()?.at.saturating_sub(begin);
         let from = begin + (lasts as f64 * FILLING) as u64;

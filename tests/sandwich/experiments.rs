@@ -38,7 +38,8 @@ fn scenario(experiment: &str) -> String {
 
 fn chain(at: SocketAddr) -> String {
     format!(
-        "name: rig\nkind: service\ngateway: {{name: stand-in}}\nsimulated: true\nentry: http://{at}\nmodel: m\n"
+        "name: rig\nkind: service\ngateway: {{name: stand-in}}\nsimulated: true\nentry: http://{at}\nmodel: m\n\
+         taps: [{{name: outer, position: outer, listen: \"{at}\", upstream: {{addresses: [\"127.0.0.1:9\"]}}}}]\n"
     )
 }
 

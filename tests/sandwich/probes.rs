@@ -13,7 +13,7 @@ use sim::gateway::{Dialect, GatewayOptions, KeyOptions};
 use sim::truth::Log;
 use std::future::pending;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
@@ -69,17 +69,14 @@ impl Bed {
     }
 
     /// A chain through a gateway with the keys above; gives the gateway's address.
-    fn gateway(&mut self, name: &str, engine: EngineOptions, keys: KeyOptions) -> SocketAddr {
-        let path: PathBuf = self.dir.path().join("keys.json");
+    fn gateway(&mut self, name: &str, engine: EngineOptions, mut keys: KeyOptions) -> SocketAddr {
+        keys.keys = Some(self.dir.path().join("keys.json"));
+        keys.keys_optional = true;
+        keys.limit_window_ms = WINDOW / 1_000_000;
         let at = self.runtime.block_on(async {
             let options = GatewayOptions {
                 upstream: spawn_engine(engine).await.to_string(),
-                key_options: KeyOptions {
-                    keys: Some(path),
-                    keys_optional: true,
-                    limit_window_ms: WINDOW / 1_000_000,
-                    ..keys
-                },
+                key_options: keys,
                 ..GatewayOptions::default()
             };
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -142,7 +142,7 @@ impl Endpoint<'_> {
 }
 
 /// Of one phase of a course: the looks from the last before it to the last in it.
-fn cut<'a>(looks: Looks<'a>, (from, to): (u64, u64)) -> Looks<'a> {
+fn cut<'a>(looks: &[&'a Look], (from, to): (u64, u64)) -> Looks<'a> {
     let end = looks.partition_point(|l| l.at <= to);
     let begin = looks.partition_point(|l| l.at <= from).saturating_sub(1);
     looks[begin.min(end)..end].to_vec()
@@ -169,7 +169,7 @@ pub(super) fn server(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> S
                 of(cell).into_iter().filter(inside).collect::<Looks<'_>>()
             };
             let whole = |cell: &&Cell| match phase {
-                Some(_) => cut(of(cell), window(cell, phase)),
+                Some(_) => cut(&of(cell), window(cell, phase)),
                 None => of(cell),
             };
             Endpoint {
