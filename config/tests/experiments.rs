@@ -1,6 +1,6 @@
 //! Experiments of operation that could not be made, or would show nothing, are refused with their place.
 
-#![expect(clippy::panic, clippy::unwrap_used, reason = "a test fails loudly")]
+#![expect(clippy::panic, reason = "a test fails loudly")]
 
 use config::Scenario;
 

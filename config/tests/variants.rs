@@ -1,7 +1,5 @@
 //! Tables of variants whose cells could not be filled are refused with their place.
 
-#![expect(clippy::panic, reason = "a test fails loudly")]
-
 use config::Variants;
 
 const TABLE: &str = "\

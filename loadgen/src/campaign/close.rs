@@ -107,11 +107,10 @@ impl Campaign<'_> {
         Ok(self.run.write_manifest(&manifest)?)
     }
 
-    /// Whether a tap has a part in what is measured. Without one in its chains, an experiment needs none.
+    /// Whether the taps are part of what is measured. An experiment is told by the client alone; where
+    /// their processes are named all the same, they are checked.
     fn tapped(&self) -> bool {
-        let plan = self.plan;
-        let taps = plan.chains.iter().any(|c| !c.chain.taps.is_empty());
-        plan.scenario.experiment.is_none() || taps || !plan.taps.is_empty()
+        self.plan.scenario.experiment.is_none() || !self.plan.taps.is_empty()
     }
 
     fn shard(&self) -> Option<Shard> {
