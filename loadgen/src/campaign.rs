@@ -14,7 +14,7 @@ use crate::cell::{Order, Ran, Stage, Way, run as run_cell};
 use crate::lanes::Lanes;
 use crate::progress::Phase;
 use crate::prompt::Vocabulary;
-use crate::recorder::{Recorder, quantile};
+use crate::recorder::{Recorder, Tally, quantile};
 use crate::scrape::Scraper;
 use crate::seed::derive;
 use crate::shard::{Share, Slots, slot};
@@ -29,7 +29,7 @@ use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use record::agent::ToolFilter;
-use record::client::{CallOutcome, ClientCall};
+use record::client::ClientCall;
 use record::clock::{Nanos, now};
 use record::experiment::Experiment;
 use record::manifest::{Capacity, Cell, Counted, Drive};
@@ -97,7 +97,6 @@ pub(crate) fn run(
         next: 0,
         resumed: Vec::new(),
         slots: plan.shard.as_ref().map(Slots::begin).transpose()?,
-        calls: Vec::new(),
         capacities: HashMap::new(),
         began: now(),
         run: &run,
@@ -108,12 +107,13 @@ pub(crate) fn run(
         experiments: Vec::new(),
         scraper,
     };
-    if let Some(earlier) = earlier {
-        campaign.take_up(earlier)?;
-    }
+    let fresh = match earlier {
+        Some(earlier) => campaign.take_up(earlier)?,
+        None => true,
+    };
     campaign.write_manifest(None, &[])?;
     crate::probe::run(plan, &campaign.stage, &campaign.targets, &run)?;
-    if campaign.calls.is_empty() {
+    if fresh {
         // What the taps saw of the preflight and of probes is no part of the run.
         campaign.began = now();
     }
@@ -148,7 +148,6 @@ pub(crate) struct Campaign<'a> {
     resumed: Vec<String>,
     /// When cells begin, where several generators drive the run together.
     slots: Option<Slots>,
-    calls: Vec<ClientCall>,
     capacities: HashMap<String, Capacity>,
     began: Nanos,
     run: &'a RunDir,
@@ -228,8 +227,8 @@ impl Campaign<'_> {
                     way: self.open(rate),
                     length: length.clone(),
                 };
-                let id = self.cell(&one, 0)?;
-                let step = self.step(id)?;
+                let (id, tally) = self.cell(&one, 0)?;
+                let step = self.step(id, &tally)?;
                 Ok::<_, LoadError>(Some(step.meets(&settings.slo)))
             })?;
             if let Some(found) = found {
@@ -241,19 +240,10 @@ impl Campaign<'_> {
     }
 
     /// What a step of the search showed.
-    fn step(&self, id: u32) -> Result<Step, LoadError> {
-        let calls: Vec<&ClientCall> = self
-            .calls
-            .iter()
-            .filter(|c| c.cell == id && !c.warmup)
-            .collect();
-        let complete = || calls.iter().filter(|c| c.outcome == CallOutcome::Complete);
+    fn step(&self, id: u32, tally: &Tally) -> Result<Step, LoadError> {
         let cell = self.cells.iter().find(|c| c.id == id);
         let due = cell.and_then(|c| c.scheduled).unwrap_or(0).max(1);
-        let failed = calls.len() - complete().count();
-        let mut ttft: Vec<u64> = complete().filter_map(|c| c.ttft_intended()).collect();
-        let mut tpot: Vec<f64> = complete().filter_map(|c| c.tpot()).collect();
-        tpot.sort_unstable_by(f64::total_cmp);
+        let failed = tally.measured - tally.complete;
         let needs_taps = self
             .plan
             .scenario
@@ -266,13 +256,11 @@ impl Campaign<'_> {
             None
         };
         Ok(Step {
-            ttft_p95: quantile(&mut ttft, 0.95),
+            ttft_p95: tally.ttft_intended(0.95),
             added_p95,
-            tpot_p95: tpot
-                .get((tpot.len() * 95 / 100).min(tpot.len().saturating_sub(1)))
-                .copied(),
-            error_share: failed as f64 / calls.len().max(1) as f64,
-            answered: complete().count() as f64 / due as f64,
+            tpot_p95: tally.tpot(0.95).map(|tpot| tpot as f64),
+            error_share: failed as f64 / tally.measured.max(1) as f64,
+            answered: tally.complete as f64 / due as f64,
         })
     }
 
@@ -280,7 +268,7 @@ impl Campaign<'_> {
         std::thread::sleep(taps::SETTLE);
         // A call's exchange begins before its cell's first measured instant by no more than the run-up.
         let calls = taps::calls(&self.plan.taps, from.saturating_sub(1_000_000_000))?;
-        let of_cell = |c: &&record::pairing::Call| {
+        let of_cell = |c: &record::pairing::Call| {
             c.outer
                 .keys
                 .client
@@ -289,15 +277,14 @@ impl Campaign<'_> {
                 .is_some_and(|(cell, _)| cell == id)
         };
         let mut added: Vec<u64> = calls
-            .iter()
             .filter(of_cell)
             .filter_map(|c| Some(c.legs()?.added_ttft?.value.unsigned_abs()))
             .collect();
         Ok(quantile(&mut added, 0.95))
     }
 
-    /// Runs one cell, and the floor probe beside it; returns its id.
-    fn cell(&mut self, one: &Planned, block: u32) -> Result<u32, LoadError> {
+    /// Runs one cell, and the floor probe beside it; returns its id, and what its calls came to.
+    fn cell(&mut self, one: &Planned, block: u32) -> Result<(u32, Tally), LoadError> {
         let id = self.number(2);
         let probe = match one.drive {
             Drive::Capacity { .. } => None,
@@ -338,16 +325,13 @@ impl Campaign<'_> {
         cell.gateway_memory = component.memory();
         let ended = now();
         self.scraper.end();
-        let calls = self.stage.recorder.cell(id)?;
+        let tally = self.stage.recorder.cell(id)?;
         cell.counted = Counted {
             seconds: ended.saturating_sub(began) as f64 / 1e9,
-            answered: calls
-                .iter()
-                .filter(|c| c.outcome == CallOutcome::Complete)
-                .count() as u64,
+            answered: tally.answered,
+            e2e_p50: tally.e2e(0.5),
         };
-        cell.saturated = self.saturated(&cell, &calls);
-        self.calls.extend(calls);
+        cell.saturated = self.saturated(&cell, tally.complete);
         self.under_way.clear();
         if let Some((order, beside)) = probe.zip(beside) {
             cell.floor_cell = Some(order.id);
@@ -356,7 +340,7 @@ impl Campaign<'_> {
         } else {
             self.cells.push(cell);
         }
-        Ok(id)
+        Ok((id, tally))
     }
 
     /// The first of `many` numbers for new cells.
@@ -392,9 +376,7 @@ impl Campaign<'_> {
             share: None,
         };
         self.cells.push(describe(order, &drive, block, ran));
-        let calls = self.stage.recorder.cell(order.id)?;
-        self.calls.extend(calls);
-        Ok(())
+        self.stage.recorder.cell(order.id).map(|_| ())
     }
 
     /// CPU seconds of the generator and of the taps so far.

@@ -1,21 +1,21 @@
 //! The verdict of a run: every limit of its scenario, held against what was measured.
 
-use crate::recorder::quantile;
+mod seen;
+
 use config::scenario::VerdictLimits;
-use record::client::{CallOutcome, ClientCall};
+use record::client::ClientCall;
 use record::clock::Nanos;
+use record::histogram::quantile;
 use record::manifest::{Calibration, Cell, Drive, TapHealth};
 use record::pairing::Call;
-use record::stamp::StampClass;
 use record::verdict::{Check, Verdict};
-use std::collections::{BTreeSet, HashSet};
+use seen::Seen;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-/// What a run came to, as far as the verdict needs it.
+/// What a run came to beside its calls, as far as the verdict needs it.
 pub(crate) struct Evidence<'a> {
     pub(crate) limits: &'a VerdictLimits,
     pub(crate) cells: &'a [Cell],
-    pub(crate) calls: &'a [ClientCall],
-    pub(crate) paired: &'a [Call],
     pub(crate) taps: &'a [TapHealth],
     pub(crate) calibration: Option<&'a Calibration>,
     /// Chains with an outer and an inner tap.
@@ -32,12 +32,20 @@ pub(crate) struct Evidence<'a> {
     pub(crate) late: Option<Nanos>,
 }
 
+/// Judges the run of `calls`, which the taps saw as `paired`.
+///
 /// A check is left out only where the run has nothing of its kind: no schedule in closed loops alone, no
-/// legs in chains without a component between taps, no taps in an experiment without any. What the run should have and was not measured fails.
-pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
+/// legs in chains without a component between taps, no taps in an experiment without any. What the run
+/// should have and was not measured fails.
+pub(crate) fn verdict(
+    e: &Evidence<'_>,
+    calls: impl Iterator<Item = ClientCall>,
+    paired: impl Iterator<Item = Call>,
+) -> Verdict {
+    let seen = &Seen::of(e, calls, paired);
     let mut checks = Vec::new();
     if !by_schedule(e).is_empty() {
-        checks.extend([schedule_lag(e), lag_share(e)]);
+        checks.extend([schedule_lag(e, seen), lag_share(e, seen)]);
     }
     if headline(e).any(|c| c.scheduled.is_some()) || e.cells.is_empty() {
         checks.push(sent(e));
@@ -47,15 +55,15 @@ pub(crate) fn verdict(e: &Evidence<'_>) -> Verdict {
         checks.push(tap_cpu(e));
     }
     if !e.legged.is_empty() {
-        checks.push(pairing(e));
+        checks.push(pairing(e, seen));
     }
     if !e.gateways.is_empty() {
-        checks.extend([lateness(e), floor(e), stamp_class(e)]);
+        checks.extend([lateness(e, seen), floor(e, seen), stamp_class(e, seen)]);
     }
     if e.tapped {
         checks.extend([lost(e), clock_steps(e)]);
     }
-    checks.extend([answered(e), came_to_its_end(e)]);
+    checks.extend([answered(e, seen), came_to_its_end(e)]);
     checks.extend(e.late.map(together));
     Verdict { checks }
 }
@@ -66,16 +74,6 @@ fn headline<'a>(e: &'a Evidence<'_>) -> impl Iterator<Item = &'a Cell> {
     e.cells
         .iter()
         .filter(|c| !matches!(c.drive, Drive::Capacity { .. }) && c.saturated != Some(true))
-}
-
-/// The measured calls of the cells `ids`.
-fn of_cells<'a>(
-    e: &'a Evidence<'_>,
-    ids: &'a HashSet<u32>,
-) -> impl Iterator<Item = &'a ClientCall> {
-    e.calls
-        .iter()
-        .filter(|c| !c.warmup && ids.contains(&c.cell))
 }
 
 /// Cells whose calls come when they are due, whatever the answers do. The floor probe is none: no figure
@@ -101,15 +99,9 @@ fn floors(e: &Evidence<'_>) -> HashSet<u32> {
     e.cells.iter().filter_map(|c| c.floor_cell).collect()
 }
 
-fn lag_p99(e: &Evidence<'_>) -> Option<u64> {
-    let ids = by_schedule(e);
-    let mut lags: Vec<u64> = of_cells(e, &ids).map(|c| c.lag()).collect();
-    quantile(&mut lags, 0.99)
-}
-
-fn schedule_lag(e: &Evidence<'_>) -> Check {
+fn schedule_lag(e: &Evidence<'_>, seen: &Seen) -> Check {
     let limit = e.limits.schedule_lag_p99.nanos() as f64 / 1e6;
-    let measured = lag_p99(e).map(|ns| ns as f64 / 1e6);
+    let measured = quantile(&seen.lag, 0.99).map(|ns| ns as f64 / 1e6);
     Check::at_most(
         "schedule-lag-p99",
         "ms",
@@ -119,11 +111,9 @@ fn schedule_lag(e: &Evidence<'_>) -> Check {
     )
 }
 
-fn lag_share(e: &Evidence<'_>) -> Check {
-    let ids = by_schedule(e);
-    let mut ttft: Vec<u64> = of_cells(e, &ids).filter_map(|c| c.ttft()).collect();
-    let measured = lag_p99(e)
-        .zip(quantile(&mut ttft, 0.5))
+fn lag_share(e: &Evidence<'_>, seen: &Seen) -> Check {
+    let measured = quantile(&seen.lag, 0.99)
+        .zip(quantile(&seen.ttft, 0.5))
         .map(|(lag, ttft)| lag as f64 / ttft.max(1) as f64);
     Check::at_most(
         "schedule-lag-share-of-ttft",
@@ -198,25 +188,15 @@ fn tap_cpu(e: &Evidence<'_>) -> Check {
     )
 }
 
-fn lateness(e: &Evidence<'_>) -> Check {
+fn lateness(e: &Evidence<'_>, seen: &Seen) -> Check {
     let late = e
         .taps
         .iter()
         .filter_map(|t| t.lateness)
         .map(|(_, p99, _)| p99)
         .reduce(f64::max);
-    let ids: HashSet<u32> = headline(e)
-        .filter(|c| e.gateways.contains(&c.chain))
-        .map(|c| c.id)
-        .collect();
-    let mut legs: Vec<u64> = e
-        .paired
-        .iter()
-        .filter(|c| cell_of(c).is_some_and(|id| ids.contains(&id)))
-        .filter_map(|c| Some(c.legs()?.added_ttft?.value.unsigned_abs()))
-        .collect();
     let measured = late
-        .zip(quantile(&mut legs, 0.99))
+        .zip(quantile(&seen.added_ttft, 0.99))
         .map(|(late, leg)| late / leg.max(1) as f64);
     let limit = e.limits.lateness_share_of_leg_p99;
     Check::at_most(
@@ -228,23 +208,10 @@ fn lateness(e: &Evidence<'_>) -> Check {
     )
 }
 
-/// The cell that a call was sent in; `None` for a call that the load generator did not send.
-fn cell_of(call: &Call) -> Option<u32> {
-    let name = call.outer.keys.client.as_deref()?;
-    ClientCall::parse_key(name).map(|(cell, _)| cell)
-}
-
-fn pairing(e: &Evidence<'_>) -> Check {
-    let ids: HashSet<u32> = headline(e).map(|c| c.id).collect();
-    let counted = |c: &&Call| {
-        cell_of(c).is_some_and(|id| ids.contains(&id))
-            && e.legged.contains(&*c.outer.chain)
-            && c.pairable()
-    };
-    let all: Vec<&Call> = e.paired.iter().filter(counted).collect();
-    let paired = all.iter().filter(|c| c.paired()).count();
+fn pairing(e: &Evidence<'_>, seen: &Seen) -> Check {
+    let paired = seen.paired;
     let lost: u64 = e.taps.iter().map(|t| t.lost).sum();
-    let total = all.len() as f64 + lost as f64;
+    let total = seen.pairable as f64 + lost as f64;
     let measured = (total > 0.0).then(|| paired as f64 / total);
     Check::at_least(
         "pairing",
@@ -267,15 +234,8 @@ fn lost(e: &Evidence<'_>) -> Check {
     )
 }
 
-fn floor(e: &Evidence<'_>) -> Check {
-    let floors = floors(e);
-    let mut request: Vec<u64> = e
-        .paired
-        .iter()
-        .filter(|c| cell_of(c).is_some_and(|id| floors.contains(&id)))
-        .filter_map(|c| Some(c.legs()?.request?.value.unsigned_abs()))
-        .collect();
-    let measured = quantile(&mut request, 0.5).map(|ns| ns as f64);
+fn floor(e: &Evidence<'_>, seen: &Seen) -> Check {
+    let measured = quantile(&seen.floor, 0.5).map(|ns| ns as f64);
     let range = e.calibration.and_then(|c| c.floor_range);
     let (outside, detail) = match (measured, range) {
         (Some(floor), Some((low, high))) => {
@@ -296,22 +256,10 @@ fn floor(e: &Evidence<'_>) -> Check {
 
 /// Bounds and calibration hold per stamp class: a gateway whose inner faces speak TLS or HTTP/2 is
 /// measured with an instrument that nobody calibrated.
-fn stamp_class(e: &Evidence<'_>) -> Check {
-    let faces: Vec<StampClass> = e
-        .paired
-        .iter()
-        .filter(|c| e.gateways.contains(&*c.outer.chain))
-        .filter_map(|c| Some((c, c.served_by()?)))
-        .flat_map(|(c, inner)| {
-            [
-                c.outer.connection.upstream_class,
-                inner.connection.client_class,
-            ]
-        })
-        .collect();
+fn stamp_class(e: &Evidence<'_>, seen: &Seen) -> Check {
     let (measured, detail) = match e.calibration {
-        Some(calibration) if !faces.is_empty() => {
-            let (share, detail) = uncalibrated(&faces, &calibration.class);
+        Some(calibration) if !seen.faces.is_empty() => {
+            let (share, detail) = uncalibrated(&seen.faces, &calibration.class);
             (Some(share), detail)
         }
         _ => (None, "no calibration, or no paired call".to_owned()),
@@ -325,24 +273,21 @@ fn stamp_class(e: &Evidence<'_>) -> Check {
     )
 }
 
-/// The share of `faces` that are not of the calibrated class, and what to do about it.
-fn uncalibrated(faces: &[StampClass], calibrated: &str) -> (f64, String) {
-    let others: BTreeSet<&str> = faces
-        .iter()
-        .map(|class| class.name())
-        .filter(|name| *name != calibrated)
-        .collect();
-    let count = faces.iter().filter(|c| c.name() != calibrated).count();
+/// The share of `faces`, counted by class, that are not of the calibrated class, and what to do about it.
+fn uncalibrated(faces: &BTreeMap<&str, u64>, calibrated: &str) -> (f64, String) {
+    let all: u64 = faces.values().sum();
+    let others = || faces.iter().filter(|(name, _)| **name != calibrated);
+    let count: u64 = others().map(|(_, count)| count).sum();
+    let others: Vec<&str> = others().map(|(name, _)| *name).collect();
     let detail = if others.is_empty() {
         format!("all of class {calibrated}")
     } else {
-        let others: Vec<&str> = others.into_iter().collect();
         format!(
             "calibrated is {calibrated}, measured also {}: use cleartext HTTP/1.1 between taps and gateway",
             others.join(", ")
         )
     };
-    (count as f64 / faces.len() as f64, detail)
+    (count as f64 / all as f64, detail)
 }
 
 fn clock_steps(e: &Evidence<'_>) -> Check {
@@ -369,14 +314,9 @@ fn together(late: Nanos) -> Check {
 }
 
 /// A cell without one full answer has no figure, however punctual its load was.
-fn answered(e: &Evidence<'_>) -> Check {
-    let full = e.calls.iter().filter(|c| !c.warmup);
-    let full: HashSet<u32> = full
-        .filter(|c| c.outcome == CallOutcome::Complete)
-        .map(|c| c.cell)
-        .collect();
+fn answered(e: &Evidence<'_>, seen: &Seen) -> Check {
     let without: Vec<&Cell> = headline(e)
-        .filter(|c| c.sent > 0 && !full.contains(&c.id))
+        .filter(|c| c.sent > 0 && !seen.answered.contains(&c.id))
         .collect();
     let chains: BTreeSet<&str> = without.iter().map(|c| c.chain.as_str()).collect();
     let chains: Vec<&str> = chains.into_iter().collect();

@@ -41,6 +41,7 @@ mod scrape;
 mod seed;
 mod shard;
 mod stop;
+mod tables;
 mod taps;
 mod target;
 #[cfg(test)]

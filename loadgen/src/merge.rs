@@ -5,20 +5,16 @@
 //! their wall clocks. Differences inside a call do not change by that; what is compared between parts (which
 //! phase a call fell into) is as exact as those clocks agree.
 
-use crate::LoadError;
 use crate::judge::{Evidence, verdict};
-use config::chain::Figure;
+use crate::taps::Known;
+use crate::{LoadError, tables};
 use config::{Chain, ChainKind, Scenario};
 use record::client::ClientCall;
 use record::clock::Nanos;
-use record::exchange::Exchange;
 use record::manifest::{Cell, Manifest, Shard, TapHealth};
-use record::pairing::Pairer;
-use record::rundir::{RunDir, SCRAPES, SegmentWriter, write_calls, write_exchanges, write_looks};
+use record::rundir::{EXCHANGES, RunDir, SCRAPES, SEGMENT, SegmentWriter, write_health};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
-
-const SEGMENT: u64 = 64 << 20;
 
 /// A part, read.
 struct Part {
@@ -55,40 +51,22 @@ pub fn merge(parts: &[PathBuf], out: &Path) -> Result<RunDir, LoadError> {
         ));
     }
     let (scenario, chains) = forms(&first.manifest)?;
-    let calls = calls(&read)?;
-    let (exchanges, healths) = (exchanges(&read)?, healths(&read));
-    let cells = cells(&read);
+    read.iter().try_for_each(whole)?;
+    let (cells, healths) = (cells(&read), healths(&read));
     let run = RunDir::create(out)?;
-    let mut writer = SegmentWriter::create(&run.calls(), "calls", SEGMENT)?;
-    for call in &calls {
-        writer.append(call)?;
-    }
-    writer.sync()?;
-    for (number, exchanges) in exchanges.iter().enumerate() {
-        let dir = run.tap(&format!("part-{number}"));
-        let mut writer = SegmentWriter::create(&dir, "exchanges", SEGMENT)?;
-        for exchange in exchanges {
-            writer.append(exchange)?;
-        }
-        writer.sync()?;
-    }
+    calls(&read, &run)?;
+    exchanges(&read, &run)?;
     looks(first, &run)?;
-    let all: Vec<Exchange> = exchanges.into_iter().flatten().collect();
-    write_calls(&run, &calls)?;
-    write_exchanges(&run, &all)?;
-    let mut pairer = Pairer::default();
-    all.into_iter().for_each(|e| pairer.offer(e));
+    tables::write(&run, &cells.iter().map(|cell| cell.id).collect())?;
     let legged = |pick: &dyn Fn(ChainKind) -> bool| -> HashSet<String> {
         let at = |c: &Chain, position| c.taps_at(position).next().is_some();
         let both = |c: &&Chain| at(c, config::Position::Outer) && at(c, config::Position::Inner);
         let those = chains.iter().filter(both).filter(|c| pick(c.kind));
         those.map(|c| c.name.clone()).collect()
     };
-    let found = verdict(&Evidence {
+    let evidence = Evidence {
         limits: &scenario.limits,
         cells: &cells,
-        calls: &calls,
-        paired: &pairer.finish(),
         taps: &healths,
         calibration: first.manifest.calibration.as_ref(),
         legged: &legged(&|_| true),
@@ -97,7 +75,8 @@ pub fn merge(parts: &[PathBuf], out: &Path) -> Result<RunDir, LoadError> {
         cpus: first.manifest.host.cpus,
         stopped: read.iter().any(|part| early(&part.manifest)),
         late: read.iter().map(|part| part.shard.late).max(),
-    });
+    };
+    let found = verdict(&evidence, run.stream_calls()?, run.pair()?);
     run.write_manifest(&Manifest {
         cells,
         verdict: Some(found),
@@ -221,29 +200,37 @@ fn shift(first: &Part, part: &Part) -> i64 {
 
 /// What components' metrics said: the first part looked, for all.
 fn looks(first: &Part, run: &RunDir) -> Result<(), LoadError> {
-    let (looks, _) = first.run.read_looks()?;
-    if looks.is_empty() {
+    let mut looks = first.run.stream_looks()?.peekable();
+    if looks.peek().is_none() {
         return Ok(());
     }
     let mut writer = SegmentWriter::create(&run.root().join(SCRAPES), SCRAPES, SEGMENT)?;
-    for look in &looks {
-        writer.append(look)?;
+    for look in looks {
+        writer.append(&look)?;
     }
-    writer.sync()?;
-    Ok(write_looks(run, &looks, &Figure::ALL.map(Figure::as_str))?)
+    Ok(writer.sync()?)
 }
 
-fn calls(parts: &[Part]) -> Result<Vec<ClientCall>, LoadError> {
-    let mut all = Vec::new();
-    for part in parts {
-        let (calls, losses) = part.run.read_calls()?;
-        if let Some(loss) = losses.first() {
-            return wrong(format!("{loss}; the merged run would lack calls"));
-        }
-        let by = shift(&parts[0], part);
-        all.extend(calls.into_iter().map(|call| moved(call, by)));
+/// Every call of a part can be read: seen to before anything is written.
+fn whole(part: &Part) -> Result<(), LoadError> {
+    let mut calls = part.run.stream_calls()?;
+    calls.by_ref().for_each(drop);
+    match calls.losses().first() {
+        Some(loss) => wrong(format!("{loss}; the merged run would lack calls")),
+        None => Ok(()),
     }
-    Ok(all)
+}
+
+/// The calls of all parts, on the first part's clock.
+fn calls(parts: &[Part], run: &RunDir) -> Result<(), LoadError> {
+    let mut writer = SegmentWriter::create(&run.calls(), "calls", SEGMENT)?;
+    for part in parts {
+        let by = shift(&parts[0], part);
+        for call in part.run.stream_calls()? {
+            writer.append(&moved(call, by))?;
+        }
+    }
+    Ok(writer.sync()?)
 }
 
 fn moved(mut call: ClientCall, by: i64) -> ClientCall {
@@ -267,15 +254,26 @@ fn moved(mut call: ClientCall, by: i64) -> ClientCall {
 
 /// The exchanges that each part brings, once each: parts that ran beside the same tap all have them. Their
 /// instants are the taps' own and stay: calls and exchanges are joined by name.
-fn exchanges(parts: &[Part]) -> Result<Vec<Vec<Exchange>>, LoadError> {
-    let mut known = HashSet::new();
-    let mut all = Vec::new();
-    for part in parts {
-        let (mut exchanges, _) = part.run.read_exchanges()?;
-        exchanges.retain(|e| known.insert(crate::taps::identity(e)));
-        all.push(exchanges);
+fn exchanges(parts: &[Part], run: &RunDir) -> Result<(), LoadError> {
+    let mut known = Known::default();
+    for (number, part) in parts.iter().enumerate() {
+        let dir = run.tap(&format!("part-{number}"));
+        let mut writer = SegmentWriter::create(&dir, EXCHANGES, SEGMENT)?;
+        for tap in part.run.taps()? {
+            for exchange in part.run.stream_exchanges(&tap)? {
+                if known.is_new(&exchange) {
+                    writer.append(&exchange)?;
+                }
+            }
+        }
+        writer.sync()?;
+        let health = TapHealth {
+            boot: part.manifest.boot.clone(),
+            ..TapHealth::default()
+        };
+        write_health(&dir, &health)?;
     }
-    Ok(all)
+    Ok(())
 }
 
 /// What the tap processes said of themselves, each once.
@@ -328,6 +326,8 @@ fn cells(parts: &[Part]) -> Vec<Cell> {
             whole.sent += cell.sent;
             whole.counted.answered += cell.counted.answered;
             whole.counted.seconds = whole.counted.seconds.max(cell.counted.seconds);
+            // A median of medians is none.
+            whole.counted.e2e_p50 = None;
             whole.generator_cpu = both(whole.generator_cpu, cell.generator_cpu, |a, b| {
                 // Generators of one host share its CPUs; of several, the busiest tells.
                 if one_host { a + b } else { a.max(b) }

@@ -1,7 +1,10 @@
 //! Takes every call as it ends: rows on disk, a line of the series each second, histograms, and
 //! the progress that a person sees. A thread of its own, so that no stream waits for a disk.
 
+mod tally;
 mod tools;
+
+pub(crate) use tally::Tally;
 
 use crate::client::Told;
 use crate::progress::{Phase, Progress, Update};
@@ -13,7 +16,7 @@ use record::client::{CallOutcome, ClientCall};
 use record::clock;
 use record::experiment::Probe;
 use record::histogram;
-use record::rundir::{RunDir, RunDirError, SegmentWriter};
+use record::rundir::{RunDir, RunDirError, SEGMENT, SegmentWriter};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -25,8 +28,6 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use tools::ToolLog;
 
-/// Size of a segment of calls.
-const SEGMENT: u64 = 64 << 20;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// What the run is at, told by whoever drives.
@@ -54,13 +55,17 @@ enum Event {
     /// Write down calls of an earlier process that have ended otherwise.
     Keep(Vec<ClientCall>),
     Used(Box<ToolUse>),
-    /// Bring all tool calls onto the disk.
-    Uses(Sender<()>),
-    /// Tell the calls of a cell that have ended so far.
+    /// Bring everything onto the disk.
+    Settle(Sender<()>),
+    /// Keep the calls of a cell in memory too.
+    Watch(u32),
+    /// Tell the calls of a watched cell that have ended so far.
     SoFar(u32, Sender<Vec<Probe>>),
-    /// Hand back the calls of the cell once they are on the disk, and write down its histograms. Nothing is
-    /// handed back where something could not be written.
-    Cell(u32, Sender<Vec<ClientCall>>),
+    /// Hand back the calls of a watched cell.
+    Watched(u32, Sender<Vec<ClientCall>>),
+    /// Tell what the calls of the cell came to once they are on the disk, and write down its histograms.
+    /// Nothing is told where something could not be written.
+    Cell(u32, Sender<Tally>),
     End,
 }
 
@@ -122,7 +127,8 @@ impl Recorder {
             series: BufWriter::new(file(run.series())?),
             log: file(run.histograms())?,
             histograms: BTreeMap::new(),
-            calls: BTreeMap::new(),
+            tallies: BTreeMap::new(),
+            watched: BTreeMap::new(),
             second: Second::default(),
             errors: 0,
             cpu_before: None,
@@ -162,34 +168,44 @@ impl Recorder {
         sent.map_err(|_| gone())
     }
 
-    /// The calls of a cell that has ended, when all of them are on the disk; the recorder lets go of them.
+    /// What the calls of a cell that has ended came to, when all of them are on the disk.
     ///
     /// # Errors
     /// Not all of them are: [`Self::end`] tells why.
-    pub(crate) fn cell(&self, id: u32) -> Result<Vec<ClientCall>, LoadError> {
-        let (sender, receiver) = channel();
-        let asked = self.sender.send(Event::Cell(id, sender)).is_ok();
-        let told = asked.then(|| receiver.recv().ok()).flatten();
-        told.ok_or_else(gone)
+    pub(crate) fn cell(&self, id: u32) -> Result<Tally, LoadError> {
+        self.ask(|sender| Event::Cell(id, sender)).ok_or_else(gone)
     }
 
-    /// The calls of a cell that have ended so far.
+    /// Keeps the calls of a cell in memory beside the disk, from now on. The memory is theirs: for cells of
+    /// thousands of calls, not of millions.
+    pub(crate) fn watch(&self, id: u32) {
+        // An error is a recorder that has failed; the run ends with it.
+        let _ = self.sender.send(Event::Watch(id));
+    }
+
+    /// The calls of a watched cell that have ended so far.
     pub(crate) fn so_far(&self, id: u32) -> Vec<Probe> {
-        let (sender, receiver) = channel();
-        let asked = self.sender.send(Event::SoFar(id, sender)).is_ok();
-        asked
-            .then(|| receiver.recv().ok())
-            .flatten()
-            .unwrap_or_default()
+        let told = self.ask(|sender| Event::SoFar(id, sender));
+        told.unwrap_or_default()
     }
 
-    /// Waits until the tool calls of the whole run are on the disk.
-    pub(crate) fn settle_tools(&self) {
+    /// The calls of a watched cell that has ended; the recorder lets go of them.
+    pub(crate) fn watched(&self, id: u32) -> Vec<ClientCall> {
+        let told = self.ask(|sender| Event::Watched(id, sender));
+        told.unwrap_or_default()
+    }
+
+    /// Waits until all calls and tool calls of the run are on the disk.
+    pub(crate) fn settle(&self) {
+        // As above.
+        let _ = self.ask(Event::Settle);
+    }
+
+    /// The recorder's answer; `None` of one that has failed.
+    fn ask<T>(&self, event: impl FnOnce(Sender<T>) -> Event) -> Option<T> {
         let (sender, receiver) = channel();
-        if self.sender.send(Event::Uses(sender)).is_ok() {
-            // An error is a recorder that has failed; the run ends with it.
-            let _ = receiver.recv();
-        }
+        self.sender.send(event(sender)).ok()?;
+        receiver.recv().ok()
     }
 
     /// Writes down what is left.
@@ -250,7 +266,8 @@ struct Worker {
     series: BufWriter<File>,
     log: File,
     histograms: BTreeMap<(u32, &'static str), Histogram<u64>>,
-    calls: BTreeMap<u32, Vec<ClientCall>>,
+    tallies: BTreeMap<u32, Tally>,
+    watched: BTreeMap<u32, Vec<ClientCall>>,
     second: Second,
     errors: u64,
     /// The chain whose component was looked at last, and its CPU seconds then.
@@ -277,27 +294,33 @@ impl Worker {
                     let taken = self.tools.take(&one);
                     result = result.and(self.kept(taken));
                 }
-                Ok(Event::Uses(sender)) => {
-                    let synced = self.tools.sync();
+                Ok(Event::Settle(sender)) => {
+                    let synced = self.sync();
                     result = result.and(self.kept(synced));
                     let _ = sender.send(());
                 }
+                Ok(Event::Watch(id)) => {
+                    self.watched.entry(id).or_default();
+                }
                 Ok(Event::SoFar(id, sender)) => {
-                    let calls = self.calls.get(&id).into_iter().flatten();
+                    let calls = self.watched.get(&id).into_iter().flatten();
                     let _ = sender.send(calls.map(Probe::of).collect());
+                }
+                Ok(Event::Watched(id, sender)) => {
+                    let _ = sender.send(self.watched.remove(&id).unwrap_or_default());
                 }
                 Ok(Event::Keep(calls)) => {
                     let taken = calls.iter().try_for_each(|c| self.segments.append(c));
                     result = result.and(self.kept(taken));
                 }
                 Ok(Event::Cell(id, sender)) => {
-                    let calls = self.calls.remove(&id).unwrap_or_default();
+                    let tally = self.tallies.remove(&id).unwrap_or_default();
                     let written = self
                         .sync()
                         .and_then(|()| self.write_histograms(|c| c == id));
                     result = result.and(self.kept(written));
                     if result.is_ok() {
-                        let _ = sender.send(calls);
+                        let _ = sender.send(tally);
                     }
                 }
                 Ok(Event::End) | Err(RecvTimeoutError::Disconnected) => break,
@@ -350,7 +373,10 @@ impl Worker {
                 self.add(call.cell, "chunk-gap", Some(gap));
             }
         }
-        self.calls.entry(call.cell).or_default().push(call);
+        self.tallies.entry(call.cell).or_default().take(&call);
+        if let Some(watched) = self.watched.get_mut(&call.cell) {
+            watched.push(call);
+        }
         Ok(())
     }
 

@@ -10,7 +10,7 @@ use crate::target::key_of;
 use crate::{LoadError, PlannedChain};
 use names::{Found, Wanted};
 use record::clock::{Nanos, now, thread_cpu};
-use record::rundir::{RunDir, RunDirError, SCRAPES, SegmentWriter};
+use record::rundir::{RunDir, RunDirError, SCRAPES, SEGMENT, SegmentWriter};
 use record::scrape::{Look, Scraped};
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -24,8 +24,6 @@ use tokio::time::Instant;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// A longer page is given up.
 const PAGE: usize = 16 << 20;
-/// Size of a segment.
-const SEGMENT: u64 = 64 << 20;
 
 /// What the manifest says of it.
 #[derive(Debug, Clone, Default)]

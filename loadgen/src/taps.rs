@@ -1,64 +1,59 @@
-//! The taps' records: read while a run goes on, and gathered into the run directory at its end.
+//! The taps' records: read while a run goes on, and gathered into the run directory at its end. One exchange
+//! at a time: a run of days does not fit into memory.
 
 use crate::{LoadError, PlannedTap};
 use record::clock::Nanos;
-use record::exchange::{Exchange, Position};
+use record::exchange::Exchange;
 use record::manifest::TapHealth;
-use record::pairing::{Call, Pairer};
-use record::rundir::{RunDir, SegmentReader, SegmentWriter, read_health, write_health};
+use record::pairing::Call;
+use record::rundir::{
+    EXCHANGES, PairedCalls, Records, RunDir, SEGMENT, SegmentWriter, read_health, write_health,
+};
 use std::collections::HashSet;
+use std::hash::{BuildHasher as _, RandomState};
 use std::path::Path;
 use std::time::Duration;
 
 /// A tap syncs its record each second; its meter hands an exchange on within a tenth more.
 pub(crate) const SETTLE: Duration = Duration::from_millis(1_300);
-const SEGMENT: u64 = 64 << 20;
 
-/// Every exchange that a tap process recorded since `from`.
-fn read(dir: &Path, from: Nanos) -> Result<Vec<Exchange>, LoadError> {
-    let wrong = |what: String| LoadError::TapRecords {
-        dir: dir.to_owned(),
-        what,
-    };
-    let entries = std::fs::read_dir(dir).map_err(|e| {
-        wrong(format!(
-            "cannot be read ({e}); name the directory of `hopscope tap --record`"
-        ))
-    })?;
-    let mut paths: Vec<_> = entries.filter_map(Result::ok).map(|e| e.path()).collect();
-    paths.retain(|p| p.extension().is_some_and(|e| e == "seg"));
-    paths.sort();
-    let mut found = Vec::new();
-    for path in paths {
-        let mut reader = SegmentReader::<Exchange>::open(&path)?;
-        // A torn last frame is a record that the tap is writing now.
-        while let Ok(Some(exchange)) = reader.next_record() {
-            if exchange.marks.begin.at >= from {
-                found.push(exchange);
-            }
-        }
-    }
-    Ok(found)
+/// The directory `dir` can be listed; else the error that says what to name.
+fn there(dir: &Path) -> Result<&Path, LoadError> {
+    std::fs::read_dir(dir)
+        .map(|_| dir)
+        .map_err(|e| LoadError::TapRecords {
+            dir: dir.to_owned(),
+            what: format!("cannot be read ({e}); name the directory of `hopscope tap --record`"),
+        })
 }
 
-/// The calls since `from`, paired.
-pub(crate) fn calls(taps: &[PlannedTap], from: Nanos) -> Result<Vec<Call>, LoadError> {
-    let mut pairer = Pairer::default();
+/// The calls since `from`, paired. A torn last frame is a record that the tap is writing now.
+pub(crate) fn calls(
+    taps: &[PlannedTap],
+    from: Nanos,
+) -> Result<impl Iterator<Item = Call>, LoadError> {
     for tap in taps {
-        read(&tap.records, from)?
-            .into_iter()
-            .for_each(|e| pairer.offer(e));
+        there(&tap.records)?;
     }
-    Ok(pairer.finish())
+    let dirs = taps.iter().map(|tap| tap.records.clone());
+    Ok(PairedCalls::of(dirs, from)?)
 }
 
-/// What makes an exchange this one: no tap begins and closes two in the same nanoseconds.
-pub(crate) fn identity(exchange: &Exchange) -> (Nanos, Nanos, Position) {
-    (
-        exchange.marks.begin.at,
-        exchange.marks.closed,
-        exchange.position,
-    )
+/// Tells exchanges that were seen already: no tap begins and closes two in the same nanoseconds. Of each it
+/// remembers 64 bits.
+#[derive(Default)]
+pub(crate) struct Known {
+    seen: HashSet<u64>,
+    hash: RandomState,
+}
+
+impl Known {
+    /// Whether `exchange` comes for the first time.
+    pub(crate) fn is_new(&mut self, exchange: &Exchange) -> bool {
+        let marks = &exchange.marks;
+        let identity = (marks.begin.at, marks.closed, exchange.position);
+        self.seen.insert(self.hash.hash_one(identity))
+    }
 }
 
 /// Puts the exchanges of the run into its directory, tap process by tap process. Those that an earlier
@@ -67,14 +62,18 @@ pub(crate) fn gather(
     run: &RunDir,
     taps: &[PlannedTap],
     from: Nanos,
-) -> Result<(Vec<Exchange>, Vec<TapHealth>), LoadError> {
-    let (mut all, _) = run.read_exchanges()?;
-    let known: HashSet<_> = all.iter().map(identity).collect();
+) -> Result<Vec<TapHealth>, LoadError> {
+    let mut known = Known::default();
+    for tap in run.taps()? {
+        for exchange in run.stream_exchanges(&tap)? {
+            known.is_new(&exchange);
+        }
+    }
+    // Of a run that ends for the first time there is nothing to remember: its taps are all different.
+    let mut again = (!known.seen.is_empty()).then_some(known);
     let mut healths = Vec::new();
     for (number, tap) in taps.iter().enumerate() {
-        let mut exchanges = read(&tap.records, from)?;
-        exchanges.retain(|e| !known.contains(&identity(e)));
-        let health = read_health(&tap.records)?.unwrap_or_default();
+        let health = read_health(there(&tap.records)?)?.unwrap_or_default();
         let named = if health.instance.is_empty() {
             "tap"
         } else {
@@ -85,14 +84,16 @@ pub(crate) fn gather(
         } else {
             format!("{named}-{number}")
         });
-        let mut writer = SegmentWriter::create(&dir, "exchanges", SEGMENT)?;
-        for exchange in &exchanges {
-            writer.append(exchange)?;
+        let mut writer = SegmentWriter::create(&dir, EXCHANGES, SEGMENT)?;
+        let of_run = |one: &Exchange| one.marks.begin.at >= from;
+        for exchange in Records::open(&tap.records, EXCHANGES)?.filter(of_run) {
+            if again.as_mut().is_none_or(|known| known.is_new(&exchange)) {
+                writer.append(&exchange)?;
+            }
         }
         writer.sync()?;
         write_health(&dir, &health)?;
-        all.extend(exchanges);
         healths.push(health);
     }
-    Ok((all, healths))
+    Ok(healths)
 }

@@ -29,6 +29,12 @@ pub fn add(histogram: &mut Histogram<u64>, nanoseconds: u64) {
     let _ = histogram.record(nanoseconds.min(LONGEST));
 }
 
+/// The value at `q`, to three digits; `None` of an empty histogram.
+#[must_use]
+pub fn quantile(histogram: &Histogram<u64>, q: f64) -> Option<u64> {
+    (!histogram.is_empty()).then(|| histogram.value_at_quantile(q))
+}
+
 /// Writes a V2 interval log: one entry a name, readable by every HdrHistogram tool.
 ///
 /// # Errors

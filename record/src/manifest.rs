@@ -178,6 +178,9 @@ pub struct Counted {
     pub seconds: f64,
     /// Calls answered in full, warm-up included: what the CPU was spent on.
     pub answered: u64,
+    /// Their median E2E, warm-up left out, nanoseconds; `None` where none was answered, or it was not asked for.
+    #[serde(default)]
+    pub e2e_p50: Option<u64>,
 }
 
 /// A chain of the run, as its file describes it.
@@ -382,4 +385,7 @@ pub struct TapHealth {
     pub clock_steps: u64,
     /// CPUs it may use.
     pub cpus: u32,
+    /// Which start of which machine its clock counts from; `None` of a tap that could not tell.
+    #[serde(default)]
+    pub boot: Option<String>,
 }

@@ -13,6 +13,7 @@
 //! RUN/calls.parquet, RUN/exchanges.parquet, RUN/tools.parquet, RUN/scrapes.parquet   the same rows, for DuckDB, Polars, pandas
 //! ```
 
+mod paired;
 pub mod parquet;
 mod probes;
 mod scrapes;
@@ -21,8 +22,9 @@ mod series;
 mod tables;
 mod tools;
 
+pub use paired::PairedCalls;
 pub use scrapes::{SCRAPES, write_looks};
-pub use segment::{SegmentReader, SegmentWriter};
+pub use segment::{Records, SEGMENT, SegmentReader, SegmentWriter};
 pub use series::Second;
 pub use tables::{write_calls, write_exchanges};
 pub use tools::{TOOLS, write_tools};
@@ -129,6 +131,13 @@ impl RunDir {
                     .to_owned(),
             });
         }
+        if dir.calls().is_dir() && !segment::list(&dir.calls(), "calls")?.is_empty() {
+            return Err(RunDirError::Damaged {
+                path: root.to_owned(),
+                what: "holds calls without a manifest, the rest of a run that could not be written; remove it, or name another directory"
+                    .to_owned(),
+            });
+        }
         fs::create_dir_all(dir.calls()).map_err(RunDirError::io(root))?;
         fs::create_dir_all(root.join("taps")).map_err(RunDirError::io(root))?;
         Ok(dir)
@@ -219,6 +228,31 @@ impl RunDir {
         segment::read_all(&self.calls(), "calls")
     }
 
+    /// Every call, one at a time, as they ended.
+    ///
+    /// # Errors
+    /// The directory cannot be listed.
+    pub fn stream_calls(&self) -> Result<Records<ClientCall>, RunDirError> {
+        Records::open(&self.calls(), "calls")
+    }
+
+    /// Every exchange of the tap process `instance`, one at a time.
+    ///
+    /// # Errors
+    /// The directory cannot be listed.
+    pub fn stream_exchanges(&self, instance: &str) -> Result<Records<Exchange>, RunDirError> {
+        Records::open(&self.tap(instance), EXCHANGES)
+    }
+
+    /// The calls that the tap processes saw, paired, one at a time.
+    ///
+    /// # Errors
+    /// A directory cannot be listed.
+    pub fn pair(&self) -> Result<PairedCalls, RunDirError> {
+        let taps = self.taps()?;
+        PairedCalls::of(taps.iter().map(|tap| self.tap(tap)), 0)
+    }
+
     /// The names of the tap processes whose records are here.
     ///
     /// # Errors
@@ -246,13 +280,16 @@ impl RunDir {
         let mut all = Vec::new();
         let mut losses = Vec::new();
         for tap in self.taps()? {
-            let (exchanges, lost) = segment::read_all(&self.tap(&tap), "exchanges")?;
+            let (exchanges, lost) = segment::read_all(&self.tap(&tap), EXCHANGES)?;
             all.extend(exchanges);
             losses.extend(lost);
         }
         Ok((all, losses))
     }
 }
+
+/// The kind of the segments of a tap process.
+pub const EXCHANGES: &str = "exchanges";
 
 /// The file in which a tap process keeps its account of itself, beside its segments.
 pub const HEALTH: &str = "health.json";

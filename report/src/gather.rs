@@ -8,7 +8,7 @@ use record::agent::ToolUse;
 use record::client::ClientCall;
 use record::leg::{Legs, TextAgreement, identity_error};
 use record::manifest::{Cell, Manifest};
-use record::pairing::{Call, CallClass, Pairer};
+use record::pairing::{Call, CallClass};
 use record::probe::Probes;
 use record::rundir::{RunDir, Second};
 use record::scrape::{Look, Scraped};
@@ -172,20 +172,15 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
     let manifest = run.manifest()?;
     let (calls, lost) = run.read_calls()?;
     losses.extend(lost);
-    let (exchanges, lost) = run.read_exchanges()?;
-    losses.extend(lost);
     let (uses, lost) = run.read_tools()?;
     losses.extend(lost);
     let mut tools: HashMap<u32, Vec<ToolUse>> = HashMap::new();
     for one in uses {
         tools.entry(one.cell).or_default().push(one);
     }
-    let mut pairer = Pairer::default();
-    for exchange in exchanges {
-        pairer.offer(exchange);
-    }
+    let mut paired = run.pair()?;
     let mut tapped: HashMap<(u32, u64), Tapped> = HashMap::new();
-    for call in pairer.finish() {
+    for call in paired.by_ref() {
         if let Some(key) = call
             .outer
             .keys
@@ -196,6 +191,7 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
             tapped.insert(key, Tapped::of(&call));
         }
     }
+    losses.extend(paired.losses().cloned());
     let mut by_cell: HashMap<u32, Vec<Joined>> = HashMap::new();
     let mut usage: HashMap<u32, CacheUsage> = HashMap::new();
     for client in calls {

@@ -8,7 +8,6 @@ use crate::standin;
 use anyhow::Context as _;
 use config::Calibration as Settings;
 use config::standin::{GatewayScript, StreamMode};
-use record::pairing::Pairer;
 use record::rundir::{RunDir, read_health};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
@@ -299,19 +298,17 @@ impl Rig {
         let health = read_health(&self.work.join("taps").join("tap"))?;
         // A run directory is known by its manifest; this one is read here and nowhere else.
         std::fs::write(self.work.join("manifest.json"), "{}")?;
-        let (exchanges, losses) = RunDir::open(&self.work)?.read_exchanges()?;
-        let mut pairer = Pairer::default();
-        exchanges.into_iter().for_each(|e| pairer.offer(e));
-        let calls = pairer.finish();
+        let mut paired = RunDir::open(&self.work)?.pair()?;
+        let calls: Vec<_> = paired.by_ref().collect();
         let mut truths = HashMap::new();
         for chain in self.entries.keys() {
             let log = sim::truth::read(&self.truth(chain))?;
             truths.extend(log.into_iter().filter_map(|t| Some((t.call.clone()?, t))));
         }
         let account = Account {
-            pairing: pairer.counts(),
+            pairing: paired.counts(),
             health,
-            losses,
+            losses: paired.losses().cloned().collect(),
         };
         Ok(Samples::new(cells, &calls, &truths, account))
     }

@@ -7,9 +7,8 @@ use hopscope::spawn::Children;
 use hopscope::{standin, truth};
 use loadgen::{Plan, PlannedChain, PlannedTap};
 use record::client::ClientCall;
-use record::exchange::Position;
 use record::manifest::Drive;
-use record::pairing::{Call, Pairer};
+use record::pairing::Call;
 use record::rundir::RunDir;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -211,21 +210,12 @@ fn print_truth(set: &config::DemoSet, place: &Place, run: &RunDir) -> anyhow::Re
         .filter(|c| c.saturated != Some(true) && !matches!(c.drive, Drive::Capacity { .. }))
         .map(|c| c.id)
         .collect();
-    let (exchanges, _) = run.read_exchanges()?;
-    let mut pairer = Pairer::default();
-    for exchange in exchanges {
-        let cell = exchange
-            .keys
-            .client
-            .as_deref()
-            .and_then(ClientCall::parse_key)
-            .map(|(cell, _)| cell);
-        // Only an outer exchange is named; its inner ones come along by the call id.
-        if exchange.position != Position::Outer || cell.is_some_and(|id| counted.contains(&id)) {
-            pairer.offer(exchange);
-        }
-    }
-    let calls = pairer.finish();
+    let of_cells = |call: &Call| {
+        let name = call.outer.keys.client.as_deref();
+        let cell = name.and_then(ClientCall::parse_key).map(|(cell, _)| cell);
+        cell.is_some_and(|id| counted.contains(&id))
+    };
+    let calls: Vec<Call> = run.pair()?.filter(of_cells).collect();
     println!(
         "\nTruth (the stand-in's own stamps) beside what the taps measured, below capacity, medians in µs, simulated:"
     );

@@ -8,7 +8,7 @@ use record::clock;
 use record::exchange::{Exchange, Position};
 use record::manifest::TapHealth;
 use record::pairing::{Call, MAX_WAITING, Pairer};
-use record::rundir::{RunDirError, SegmentWriter, write_health};
+use record::rundir::{EXCHANGES, RunDirError, SegmentWriter, write_health};
 use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -70,7 +70,7 @@ impl Meter {
         let segments = match &options.record {
             Some(dir) => Some(SegmentWriter::create(
                 dir,
-                "exchanges",
+                EXCHANGES,
                 options.segment_bytes,
             )?),
             None => None,
@@ -85,6 +85,7 @@ impl Meter {
             synced: Instant::now(),
             disk_lost: 0,
             full: false,
+            boot: record::host::boot(),
         };
         worker.write_health();
         let stopping = stop.clone();
@@ -133,6 +134,7 @@ struct Worker {
     disk_lost: u64,
     /// The disk takes nothing more: said once, not each second.
     full: bool,
+    boot: Option<String>,
 }
 
 impl Worker {
@@ -223,6 +225,7 @@ impl Worker {
             clock_steps: lag::clock_steps(),
             cpus: std::thread::available_parallelism()
                 .map_or(0, |n| u32::try_from(n.get()).unwrap_or(u32::MAX)),
+            boot: self.boot.clone(),
         };
         if let Err(error) = write_health(dir, &health)
             && !self.full

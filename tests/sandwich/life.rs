@@ -86,19 +86,18 @@ impl Process {
         crate::rig::pair(&self.dir.path().join("run"))
     }
 
-    /// Memory of its own, bytes. Not the whole proportional set size: the pages of the program are
-    /// shared with whatever other taps run beside this test.
     fn memory(&self) -> u64 {
-        let path = format!("/proc/{}/smaps_rollup", self.child.id());
-        let text = std::fs::read_to_string(path).unwrap();
-        let line = text.lines().find(|l| l.starts_with("Pss_Anon:")).unwrap();
-        line.split_whitespace()
-            .nth(1)
-            .unwrap()
-            .parse::<u64>()
-            .unwrap()
-            * 1024
+        memory_of(self.child.id()).unwrap()
     }
+}
+
+/// Memory of a process' own, bytes; `None` of one that has ended. Not the whole proportional set size: the
+/// pages of the program are shared with whatever other processes of it run beside this test.
+pub(crate) fn memory_of(pid: u32) -> Option<u64> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).ok()?;
+    let line = text.lines().find(|l| l.starts_with("Pss_Anon:"))?;
+    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes * 1024)
 }
 
 impl Drop for Process {

@@ -22,6 +22,7 @@ mod routing;
 mod schedule;
 mod scraping;
 mod shards;
+mod soak;
 mod tenants;
 mod tls;
 mod transparent;

@@ -23,7 +23,7 @@ fn quick() -> EngineOptions {
     }
 }
 
-fn write(dir: &Path, scenario: &str, (outer, at): (SocketAddr, SocketAddr)) {
+pub(crate) fn write(dir: &Path, scenario: &str, (outer, at): (SocketAddr, SocketAddr)) {
     let chain = format!(
         "name: rig\nkind: service\ngateway: {{name: stand-in}}\nsimulated: true\nentry: http://{outer}\nmodel: m\n\
          taps: [{{name: outer, position: outer, listen: \"{outer}\", upstream: {{addresses: [\"{at}\"]}}}}]\n"
@@ -32,7 +32,7 @@ fn write(dir: &Path, scenario: &str, (outer, at): (SocketAddr, SocketAddr)) {
     std::fs::write(dir.join("scenario.yaml"), scenario).unwrap();
 }
 
-fn load(dir: &Path, rig: &Rig, more: &[&str]) -> Child {
+pub(crate) fn load(dir: &Path, rig: &Rig, more: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_hopscope"))
         .args(["load", "--quiet", "--scenario"])
         .arg(dir.join("scenario.yaml"))

@@ -4,7 +4,7 @@ use config::Chain;
 use config::tap::Traceparent;
 use hopscope::meter::MeterOptions;
 use hopscope::tap::{NamedChain, ProcessOptions, TapServer};
-use record::pairing::{Call, Pairer};
+use record::pairing::Call;
 use record::rundir::RunDir;
 use sim::engine::EngineOptions;
 use sim::gateway::GatewayOptions;
@@ -200,11 +200,10 @@ impl Drop for Rig {
 /// Pairs all that is recorded under `root/taps`.
 pub(crate) fn pair(root: &Path) -> Vec<Call> {
     std::fs::write(root.join("manifest.json"), "{}").unwrap();
-    let (exchanges, losses) = RunDir::open(root).unwrap().read_exchanges().unwrap();
-    assert!(losses.is_empty(), "{losses:?}");
-    let mut pairer = Pairer::default();
-    exchanges.into_iter().for_each(|e| pairer.offer(e));
-    pairer.finish()
+    let mut paired = RunDir::open(root).unwrap().pair().unwrap();
+    let calls = paired.by_ref().collect();
+    assert_eq!(paired.losses().next(), None);
+    calls
 }
 
 pub(crate) fn connect(to: SocketAddr) -> TcpStream {

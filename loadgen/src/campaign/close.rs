@@ -4,39 +4,25 @@ use super::Campaign;
 use crate::judge::{Evidence, verdict};
 use crate::progress::Phase;
 use crate::usage::shared;
-use crate::{LoadError, taps};
+use crate::{LoadError, tables, taps};
 use config::ChainKind;
-use config::chain::Figure;
 use record::manifest::{ChainInfo, FORMAT, Manifest, Shard, TapHealth, Workload};
-use record::pairing::Pairer;
-use record::rundir::{write_calls, write_exchanges, write_looks, write_tools};
 use record::verdict::Verdict;
+use std::collections::HashSet;
 
 impl Campaign<'_> {
     pub(super) fn close(&mut self) -> Result<(), LoadError> {
         self.stage.recorder.at(|c| c.phase = Phase::Gather);
         std::thread::sleep(taps::SETTLE);
-        let (exchanges, healths) = taps::gather(self.run, &self.plan.taps, self.began)?;
+        let healths = taps::gather(self.run, &self.plan.taps, self.began)?;
         self.mark_queues();
-        write_calls(self.run, &self.calls)?;
-        write_exchanges(self.run, &exchanges)?;
-        self.stage.recorder.settle_tools();
-        // From the disk: an earlier process may have written some of them.
-        let (mut tools, _) = self.run.read_tools()?;
-        tools.retain(|one| self.cells.iter().any(|cell| cell.id == one.cell));
-        if !tools.is_empty() {
-            write_tools(self.run, &tools)?;
-        }
+        self.stage.recorder.settle();
         self.scraper.finish()?;
-        self.write_looks()?;
-        let mut pairer = Pairer::default();
-        exchanges.into_iter().for_each(|e| pairer.offer(e));
-        let paired = pairer.finish();
-        let found = verdict(&Evidence {
+        let cells: HashSet<u32> = self.cells.iter().map(|cell| cell.id).collect();
+        tables::write(self.run, &cells)?;
+        let evidence = Evidence {
             limits: &self.plan.scenario.limits,
             cells: &self.cells,
-            calls: &self.calls,
-            paired: &paired,
             taps: &healths,
             calibration: self.plan.calibration.as_ref(),
             legged: &self.legged(|_| true),
@@ -45,22 +31,16 @@ impl Campaign<'_> {
             cpus: record::host::describe().cpus,
             stopped: self.stage.stop.requested(),
             late: self.slots.as_ref().map(|slots| slots.late),
-        });
+        };
+        // What an earlier process began and this one made anew is in the record too.
+        let calls = self.run.stream_calls()?;
+        let calls = calls.filter(|call| cells.contains(&call.cell));
+        let found = verdict(&evidence, calls, self.run.pair()?);
         self.write_manifest(Some(found), &healths)?;
         self.stage.recorder.at(|c| {
             c.phase = Phase::Done;
             c.done = c.total;
         });
-        Ok(())
-    }
-
-    /// The table of what components' metrics said.
-    fn write_looks(&self) -> Result<(), LoadError> {
-        let (mut looks, _) = self.run.read_looks()?;
-        looks.retain(|look| self.cells.iter().any(|cell| look.of(cell.id)));
-        if !looks.is_empty() {
-            write_looks(self.run, &looks, &Figure::ALL.map(Figure::as_str))?;
-        }
         Ok(())
     }
 

@@ -56,6 +56,7 @@ impl Campaign<'_> {
         self.make_ready(wanted, id)?;
         let order = self.probe_order(wanted, (id, chain), block);
         self.begin(vec![describe(&order, &drive, block, Ran::default())])?;
+        self.stage.recorder.watch(id);
         let (began, before) = (now(), (self.own_cpu(), self.components[chain].cpu()));
         let setup = setup(wanted);
         let watch = Watch {
@@ -86,11 +87,12 @@ impl Campaign<'_> {
         (cell.generator_cpu, cell.tap_cpu) = self.own_cpu_since(before.0);
         cell.gateway_cpu = spent(before.1, component.cpu());
         cell.gateway_memory = component.memory();
-        let calls = self.stage.recorder.cell(id)?;
-        let complete = |c: &&ClientCall| c.outcome == CallOutcome::Complete;
+        let tally = self.stage.recorder.cell(id)?;
+        let calls = self.stage.recorder.watched(id);
         cell.counted = Counted {
             seconds: now().saturating_sub(began) as f64 / 1e9,
-            answered: calls.iter().filter(complete).count() as u64,
+            answered: tally.answered,
+            e2e_p50: tally.e2e(0.5),
         };
         // Half an experiment is none: it is made anew.
         cell.cut = self.stage.stop.requested() || seen.failed.is_some();
@@ -108,7 +110,6 @@ impl Campaign<'_> {
             outcomes: outcomes(&calls, seen.event),
             setup,
         });
-        self.calls.extend(calls);
         self.cells.push(cell);
         self.under_way.clear();
         seen.failed.map_or(Ok(()), Err)

@@ -18,7 +18,51 @@ use std::collections::{BTreeMap, HashSet};
 /// What an earlier process left of the run.
 pub(super) struct Earlier {
     manifest: Manifest,
-    calls: Vec<ClientCall>,
+    /// When the first of its calls was due; `None` of none.
+    first: Option<Nanos>,
+    /// The last cell of which there is a call.
+    last_cell: Option<u32>,
+    /// The courses of load that it was cut in.
+    courses: BTreeMap<u32, Driven>,
+}
+
+/// What is known of a course of load whose driver was killed.
+#[derive(Default)]
+struct Driven {
+    /// One of its calls; `None` where none had ended.
+    one: Option<ClientCall>,
+    /// When the last one ended.
+    end: Nanos,
+    /// How many there are.
+    count: u64,
+    /// A bit for each number: whether that call is known.
+    told: Vec<u64>,
+}
+
+impl Driven {
+    fn take(&mut self, call: ClientCall) {
+        self.end = call.end.max(self.end);
+        self.count += 1;
+        let Ok(word) = usize::try_from(call.seq / 64) else {
+            return;
+        };
+        if self.told.len() <= word {
+            self.told.resize(word + 1, 0);
+        }
+        self.told[word] |= 1 << (call.seq % 64);
+        self.one.get_or_insert(call);
+    }
+
+    fn knows(&self, seq: u64) -> bool {
+        let word = usize::try_from(seq / 64)
+            .ok()
+            .and_then(|at| self.told.get(at));
+        word.is_some_and(|word| word >> (seq % 64) & 1 == 1)
+    }
+}
+
+fn is_course(cell: &Cell) -> bool {
+    matches!(cell.drive, Drive::Profile { .. })
 }
 
 impl Earlier {
@@ -37,12 +81,27 @@ impl Earlier {
                 plan.out.display()
             )));
         }
-        let (calls, losses) = run.read_calls()?;
-        for loss in losses {
+        let courses = manifest.under_way.iter().filter(|cell| is_course(cell));
+        let mut earlier = Self {
+            first: None,
+            last_cell: None,
+            courses: courses.map(|cell| (cell.id, Driven::default())).collect(),
+            manifest,
+        };
+        let mut calls = run.stream_calls()?;
+        for call in calls.by_ref() {
+            let first = earlier.first.unwrap_or(call.intended);
+            earlier.first = Some(first.min(call.intended));
+            earlier.last_cell = earlier.last_cell.max(Some(call.cell));
+            if let Some(course) = earlier.courses.get_mut(&call.cell) {
+                course.take(call);
+            }
+        }
+        for loss in calls.losses() {
             // A kill tears the last frame, at most a second old.
             tracing::warn!(%loss, "while resuming");
         }
-        Ok(Self { manifest, calls })
+        Ok(earlier)
     }
 }
 
@@ -75,9 +134,14 @@ fn differs(plan: &Plan, manifest: &Manifest) -> Option<String> {
 }
 
 impl Campaign<'_> {
-    /// Makes what an earlier process measured part of this campaign.
-    pub(super) fn take_up(&mut self, earlier: Earlier) -> Result<(), LoadError> {
-        let Earlier { manifest, calls } = earlier;
+    /// Makes what an earlier process measured part of this campaign; tells whether that is nothing.
+    pub(super) fn take_up(&mut self, earlier: Earlier) -> Result<bool, LoadError> {
+        let Earlier {
+            manifest,
+            first,
+            last_cell,
+            courses,
+        } = earlier;
         if manifest.workload.trace != self.trace.as_ref().map(|trace| trace.info.clone()) {
             return Err(LoadError::Plan(format!(
                 "{}: cannot be resumed: its trace has changed since; name another --out",
@@ -85,7 +149,7 @@ impl Campaign<'_> {
             )));
         }
         let numbers = manifest.cells.iter().chain(&manifest.under_way);
-        let numbers = numbers.map(|c| c.id).chain(calls.iter().map(|c| c.cell));
+        let numbers = numbers.map(|c| c.id).chain(last_cell);
         // A probe runs beside a cell, under the number after it.
         self.next = numbers.max().map_or(0, |last| last.saturating_add(2));
         self.started = manifest.started;
@@ -96,20 +160,15 @@ impl Campaign<'_> {
                 self.capacities.insert(chain.name, capacity);
             }
         }
-        let mut by_cell: BTreeMap<u32, Vec<ClientCall>> = BTreeMap::new();
-        for call in calls {
-            by_cell.entry(call.cell).or_default().push(call);
-        }
-        let first = by_cell.values().flatten().map(|c| c.intended).min();
         self.began = self.began.min(first.unwrap_or(self.began));
-        let is_course = |cell: &Cell| matches!(cell.drive, Drive::Profile { .. });
         self.cells = manifest.cells;
         self.cells.retain(|cell| !cell.cut || is_course(cell));
         for cell in manifest.under_way.into_iter().filter(is_course) {
-            let known = by_cell.entry(cell.id).or_default();
-            if let Some((cell, lost)) = self.salvage(cell, known) {
+            let salvaged = courses
+                .get(&cell.id)
+                .and_then(|known| self.salvage(cell, known));
+            if let Some((cell, lost)) = salvaged {
                 self.stage.recorder.keep(&lost)?;
-                known.extend(lost);
                 self.cells.push(cell);
             }
         }
@@ -117,37 +176,29 @@ impl Campaign<'_> {
         let cells = &self.cells;
         self.experiments
             .retain(|one| cells.iter().any(|cell| cell.id == one.cell));
-        let floors: Vec<u32> = self.cells.iter().filter_map(|c| c.floor_cell).collect();
-        let kept: HashSet<u32> = self.cells.iter().map(|c| c.id).chain(floors).collect();
-        let kept = by_cell.into_iter().filter(|(id, _)| kept.contains(id));
-        self.calls = kept.flat_map(|(_, calls)| calls).collect();
-        Ok(())
+        Ok(first.is_none())
     }
 
     /// The part of a course that a kill left, and the calls that were due in it and of which nothing is
     /// known: they were in flight, or ended in the last moment. `None` where no call is known.
-    fn salvage(&self, mut cell: Cell, known: &[ClientCall]) -> Option<(Cell, Vec<ClientCall>)> {
+    fn salvage(&self, mut cell: Cell, known: &Driven) -> Option<(Cell, Vec<ClientCall>)> {
         let profile = self.plan.scenario.profile.as_ref()?;
-        let course = self.stage.course(profile, &cell.chain, cell.block);
-        let due: Vec<Nanos> = course
-            .filter(|due| *due >= cell.skipped)
-            .map(|due| due - cell.skipped)
-            .collect();
-        let one = known.first()?;
-        let at = *due.get(usize::try_from(one.seq).ok()?)?;
-        cell.from = one.intended.saturating_sub(at);
-        cell.to = known.iter().map(|c| c.end).max()?;
-        cell.cut = true;
-        let told: HashSet<u64> = known.iter().map(|c| c.seq).collect();
+        let due = || {
+            let course = self.stage.course(profile, &cell.chain, cell.block);
+            course.filter_map(|due| due.checked_sub(cell.skipped))
+        };
+        let one = known.one.as_ref()?;
+        let at = due().nth(usize::try_from(one.seq).ok()?)?;
+        let (from, to) = (one.intended.saturating_sub(at), known.end);
         let lost: Vec<ClientCall> = (0..)
-            .zip(due)
-            .map(|(seq, due)| (seq, cell.from.saturating_add(due)))
-            .take_while(|(_, due)| *due < cell.to)
-            .filter(|(seq, _)| !told.contains(seq))
-            .map(|(seq, due)| lost(one, seq, due, cell.to))
+            .zip(due())
+            .map(|(seq, due)| (seq, from.saturating_add(due)))
+            .take_while(|(_, due)| *due < to)
+            .filter(|(seq, _)| !known.knows(*seq))
+            .map(|(seq, due)| lost(one, seq, due, to))
             .collect();
-        let of_all = known.iter().filter(|c| c.intended < cell.to).count() + lost.len();
-        cell.sent = of_all as u64;
+        (cell.from, cell.to, cell.cut) = (from, to, true);
+        cell.sent = known.count + lost.len() as u64;
         cell.scheduled = Some(cell.sent);
         Some((cell, lost))
     }

@@ -141,7 +141,7 @@ impl Campaign<'_> {
                 ..Counted::default()
             };
             self.cells.push(cell);
-            self.calls.extend(self.stage.recorder.cell(order.id)?);
+            self.stage.recorder.cell(order.id)?;
         }
         if let Some((order, beside)) = probe.zip(beside) {
             self.floor(&order, block, beside?)?;

@@ -219,11 +219,12 @@ seed: 7
             cut,
             counts: Arc::new(Counts::default()),
         };
+        recorder.watch(0);
         let ran = driver.open(offsets, most, &AtomicBool::new(false)).unwrap();
         driver.drain();
         // The last call is reported just after it is counted.
         std::thread::sleep(Duration::from_millis(50));
-        let mut calls = recorder.cell(0).unwrap();
+        let mut calls = recorder.watched(0);
         recorder.end().unwrap();
         calls.sort_unstable_by_key(|c| c.seq);
         (ran, calls)

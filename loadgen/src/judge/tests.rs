@@ -1,4 +1,5 @@
 use super::*;
+use record::client::CallOutcome;
 
 /// A cell of forty calls that were due, of which `sent` were sent, one CPU second in one.
 fn cell(sent: u64, generator_cpu: f64) -> Cell {
@@ -6,6 +7,7 @@ fn cell(sent: u64, generator_cpu: f64) -> Cell {
         counted: record::manifest::Counted {
             seconds: 1.0,
             answered: sent,
+            e2e_p50: None,
         },
         ..blank()
     };
@@ -29,11 +31,9 @@ fn call(cell: u32, outcome: CallOutcome) -> ClientCall {
 /// Names of the checks that fail.
 fn broken(cell: Cell, calls: &[ClientCall]) -> Vec<String> {
     let none = HashSet::new();
-    let found = verdict(&Evidence {
+    let evidence = Evidence {
         limits: &VerdictLimits::default(),
         cells: &[cell],
-        calls,
-        paired: &[],
         taps: &[],
         tapped: false,
         calibration: None,
@@ -42,7 +42,8 @@ fn broken(cell: Cell, calls: &[ClientCall]) -> Vec<String> {
         cpus: 1,
         stopped: false,
         late: None,
-    });
+    };
+    let found = verdict(&evidence, calls.iter().cloned(), std::iter::empty());
     found.broken().map(|check| check.name.clone()).collect()
 }
 
@@ -85,9 +86,10 @@ fn a_cell_without_one_full_answer_makes_a_run_invalid() {
 
 #[test]
 fn faces_of_another_class_than_the_calibrated_one_are_told() {
-    use StampClass::{H2, Socket, Tls};
-    assert_eq!(uncalibrated(&[Socket, Socket], "socket").0, 0.0);
-    let (share, detail) = uncalibrated(&[Socket, H2, Tls, H2], "socket");
+    let faces = |counts: &[(&'static str, u64)]| counts.iter().copied().collect();
+    assert_eq!(uncalibrated(&faces(&[("socket", 2)]), "socket").0, 0.0);
+    let all = faces(&[("h2", 2), ("socket", 1), ("tls", 1)]);
+    let (share, detail) = uncalibrated(&all, "socket");
     assert!(
         (share - 0.75).abs() < 1e-9 && detail.contains("h2, tls"),
         "{detail}"

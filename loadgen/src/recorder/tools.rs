@@ -1,11 +1,8 @@
 //! Tool calls of agents, on disk.
 
 use record::agent::ToolUse;
-use record::rundir::{RunDir, RunDirError, SegmentWriter, TOOLS};
+use record::rundir::{RunDir, RunDirError, SEGMENT, SegmentWriter, TOOLS};
 use std::path::PathBuf;
-
-/// Size of a segment.
-const SEGMENT: u64 = 64 << 20;
 
 /// See the module. The directory is made with the first call.
 pub(super) struct ToolLog {

@@ -3,17 +3,16 @@
 use super::RunDirError;
 use parquet::basic::Compression;
 use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use parquet::file::writer::{
-    SerializedColumnWriter, SerializedFileWriter, SerializedRowGroupWriter,
-};
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 use std::fs::File;
 use std::path::Path;
 use std::sync::Arc;
 
 /// Rows of a row group: bounds the memory of writing.
-const GROUP: usize = 65_536;
+const GROUP: usize = 8_192;
 
 /// One column's values.
 #[derive(Debug, Clone, PartialEq)]
@@ -75,81 +74,82 @@ impl Table {
         self.columns.push((name, Column::Flag(values.collect())));
     }
 
-    /// Writes the table.
-    ///
-    /// # Errors
-    /// The file cannot be written, or the columns differ in length.
-    pub fn write(&self, path: &Path) -> Result<(), RunDirError> {
+    /// How many rows; says which column has another number of them than the first.
+    fn rows(&self) -> parquet::errors::Result<usize> {
         let rows = self.columns.first().map_or(0, |(_, c)| c.len());
-        if let Some((name, _)) = self.columns.iter().find(|(_, c)| c.len() != rows) {
-            let what = format!("column {name} has another length than the first");
-            return Err(RunDirError::Damaged {
-                path: path.to_owned(),
-                what,
-            });
+        match self.columns.iter().find(|(_, c)| c.len() != rows) {
+            Some((name, _)) => Err(ParquetError::General(format!(
+                "column {name} has another length than the first"
+            ))),
+            None => Ok(rows),
         }
-        self.try_write(path, rows)
-            .map_err(|e| RunDirError::Damaged {
-                path: path.to_owned(),
-                what: e.to_string(),
-            })
     }
 
-    fn try_write(&self, path: &Path, rows: usize) -> parquet::errors::Result<()> {
-        let fields: String = self
-            .columns
-            .iter()
-            .map(|(name, column)| {
-                let note = if matches!(column, Column::Text(_)) {
-                    " (UTF8)"
-                } else {
-                    ""
-                };
-                format!("OPTIONAL {} {name}{note}; ", column.kind())
-            })
-            .collect();
-        let schema = Arc::new(parse_message_type(&format!("message rows {{ {fields} }}"))?);
-        let properties = WriterProperties::builder()
-            .set_compression(Compression::SNAPPY)
-            .build();
-        let mut file =
-            SerializedFileWriter::new(File::create(path)?, schema, Arc::new(properties))?;
-        let mut from = 0;
-        while from < rows {
-            let to = rows.min(from + GROUP);
-            let mut group = file.next_row_group()?;
-            self.write_group(&mut group, from, to)?;
-            group.close()?;
-            from = to;
-        }
-        file.close()?;
-        Ok(())
+    fn schema(&self) -> String {
+        let field = |(name, column): &(&str, Column)| {
+            let text = matches!(column, Column::Text(_));
+            let note = if text { " (UTF8)" } else { "" };
+            format!("OPTIONAL {} {name}{note}; ", column.kind())
+        };
+        let fields: String = self.columns.iter().map(field).collect();
+        format!("message rows {{ {fields} }}")
     }
 
-    fn write_group(
-        &self,
-        group: &mut SerializedRowGroupWriter<'_, File>,
-        from: usize,
-        to: usize,
-    ) -> parquet::errors::Result<()> {
+    fn write(&self, file: &mut SerializedFileWriter<File>) -> parquet::errors::Result<()> {
+        self.rows()?;
+        let mut group = file.next_row_group()?;
         for (_, column) in &self.columns {
             let Some(mut writer) = group.next_column()? else {
                 break;
             };
             match column {
-                Column::Int(v) => put::<Int64Type, _>(&mut writer, &v[from..to], |x| *x)?,
-                Column::Float(v) => put::<DoubleType, _>(&mut writer, &v[from..to], |x| *x)?,
-                Column::Flag(v) => put::<BoolType, _>(&mut writer, &v[from..to], |x| *x)?,
+                Column::Int(v) => put::<Int64Type, _>(&mut writer, v, |x| *x)?,
+                Column::Float(v) => put::<DoubleType, _>(&mut writer, v, |x| *x)?,
+                Column::Flag(v) => put::<BoolType, _>(&mut writer, v, |x| *x)?,
                 Column::Text(v) => {
-                    put::<ByteArrayType, _>(&mut writer, &v[from..to], |x| {
-                        ByteArray::from(x.as_str())
-                    })?;
+                    put::<ByteArrayType, _>(&mut writer, v, |x| ByteArray::from(x.as_str()))?;
                 }
             }
             writer.close()?;
         }
+        group.close()?;
         Ok(())
     }
+}
+
+/// Writes `rows` as one file, of which `table` makes the columns of some at a time. However many there are,
+/// it holds one group of them.
+///
+/// # Errors
+/// The file cannot be written, or columns differ in length.
+pub fn write_rows<T>(
+    path: &Path,
+    mut rows: impl Iterator<Item = T>,
+    table: impl Fn(&[T]) -> Table,
+) -> Result<(), RunDirError> {
+    let mut write = || {
+        let schema = Arc::new(parse_message_type(&table(&[]).schema())?);
+        let properties = WriterProperties::builder()
+            .set_compression(Compression::SNAPPY)
+            .build();
+        let mut file =
+            SerializedFileWriter::new(File::create(path)?, schema, Arc::new(properties))?;
+        let mut group = Vec::new();
+        loop {
+            group.clear();
+            group.extend(rows.by_ref().take(GROUP));
+            if group.is_empty() {
+                break;
+            }
+            table(&group).write(&mut file)?;
+        }
+        file.close()?;
+        Ok(())
+    };
+    write().map_err(|e: ParquetError| RunDirError::Damaged {
+        path: path.to_owned(),
+        what: e.to_string(),
+    })
 }
 
 fn put<D: parquet::data_type::DataType, V>(
@@ -169,17 +169,25 @@ fn put<D: parquet::data_type::DataType, V>(
 mod tests {
     use super::*;
     use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::RowAccessor as _;
 
     #[test]
     fn absent_values_stay_absent() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("t.parquet");
-        let mut table = Table::default();
-        table.int("n", [Some(7), None].into_iter());
-        table.text("s", [None, Some("é".to_owned())].into_iter());
-        table.float("f", [Some(0.0), None].into_iter());
-        table.flag("b", [None, Some(false)].into_iter());
-        table.write(&path).unwrap();
+        let rows = [
+            (Some(7), None, Some(0.0), None),
+            (None, Some("é".to_owned()), None, Some(false)),
+        ];
+        write_rows(&path, rows.into_iter(), |rows| {
+            let mut table = Table::default();
+            table.int("n", rows.iter().map(|row| row.0));
+            table.text("s", rows.iter().map(|row| row.1.clone()));
+            table.float("f", rows.iter().map(|row| row.2));
+            table.flag("b", rows.iter().map(|row| row.3));
+            table
+        })
+        .unwrap();
         let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
         let rows: Vec<String> = reader
             .get_row_iter(None)
@@ -193,5 +201,39 @@ mod tests {
                 "{n: null, s: \"é\", f: null, b: false}"
             ]
         );
+    }
+
+    #[test]
+    fn many_rows_are_groups_of_one_file_and_none_are_a_file_too() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.parquet");
+        let table = |rows: &[i64]| {
+            let mut table = Table::default();
+            table.int("n", rows.iter().map(|n| Some(*n)));
+            table
+        };
+        for count in [0, 1, GROUP, 2 * GROUP + 1] {
+            let many = i64::try_from(count).unwrap();
+            write_rows(&path, 0..many, table).unwrap();
+            let reader = SerializedFileReader::new(File::open(&path).unwrap()).unwrap();
+            assert_eq!(reader.num_row_groups(), count.div_ceil(GROUP));
+            let rows = reader.get_row_iter(None).unwrap();
+            let sum: i64 = rows.map(|row| row.unwrap().get_long(0).unwrap()).sum();
+            assert_eq!(sum, many * (many - 1) / 2);
+        }
+    }
+
+    #[test]
+    fn columns_of_different_length_are_told() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("t.parquet");
+        let error = write_rows(&path, [1].into_iter(), |rows| {
+            let mut table = Table::default();
+            table.int("n", rows.iter().map(|n| Some(*n)));
+            table.flag("short", std::iter::empty());
+            table
+        })
+        .unwrap_err();
+        assert!(error.to_string().contains("column short"), "{error}");
     }
 }

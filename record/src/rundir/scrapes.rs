@@ -1,7 +1,7 @@
 //! What components' metrics said during a run: segments while it goes on, a Parquet table at its end.
 
-use super::parquet::Table;
-use super::{RunDir, RunDirError, segment};
+use super::parquet::{Table, write_rows};
+use super::{Records, RunDir, RunDirError};
 use crate::scrape::Look;
 
 /// The kind of the segments, and the name of their directory.
@@ -13,13 +13,22 @@ impl RunDir {
     /// # Errors
     /// The directory cannot be listed.
     pub fn read_looks(&self) -> Result<(Vec<Look>, Vec<String>), RunDirError> {
-        let dir = self.root().join(SCRAPES);
-        if !dir.exists() {
-            return Ok((Vec::new(), Vec::new()));
-        }
-        let (mut looks, lost): (Vec<Look>, _) = segment::read_all(&dir, SCRAPES)?;
+        let mut records = self.stream_looks()?;
+        let mut looks: Vec<Look> = records.by_ref().collect();
         looks.sort_by_key(|look| look.at);
-        Ok((looks, lost))
+        Ok((looks, records.into_losses()))
+    }
+
+    /// Every look, one at a time, as they were written down.
+    ///
+    /// # Errors
+    /// The directory cannot be listed.
+    pub fn stream_looks(&self) -> Result<Records<Look>, RunDirError> {
+        let dir = self.root().join(SCRAPES);
+        match dir.exists() {
+            true => Records::open(&dir, SCRAPES),
+            false => Ok(Records::none()),
+        }
     }
 }
 
@@ -34,9 +43,14 @@ fn int(value: u64) -> Option<i64> {
 /// The file cannot be written.
 pub fn write_looks(
     run: &RunDir,
-    looks: &[Look],
+    looks: impl Iterator<Item = Look>,
     figures: &[&'static str],
 ) -> Result<(), RunDirError> {
+    let path = run.root().join("scrapes.parquet");
+    write_rows(&path, looks, |looks| table(looks, figures))
+}
+
+fn table(looks: &[Look], figures: &[&'static str]) -> Table {
     let mut t = Table::default();
     t.int("at_ns", looks.iter().map(|l| int(l.at)));
     t.int("took_ns", looks.iter().map(|l| int(l.took)));
@@ -48,7 +62,7 @@ pub fn write_looks(
     for figure in figures {
         t.float(figure, looks.iter().map(|l| l.value(figure)));
     }
-    t.write(&run.root().join("scrapes.parquet"))
+    t
 }
 
 #[cfg(test)]
@@ -85,7 +99,7 @@ mod tests {
         writer.sync().unwrap();
         let (found, lost) = run.read_looks().unwrap();
         assert_eq!((found.as_slice(), lost.len()), ([gap, good].as_slice(), 0));
-        write_looks(&run, &found, &["prefix_hits", "running"]).unwrap();
+        write_looks(&run, found.into_iter(), &["prefix_hits", "running"]).unwrap();
         assert!(dir.path().join("scrapes.parquet").is_file());
     }
 }

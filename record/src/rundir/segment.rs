@@ -7,10 +7,12 @@ use super::RunDirError;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::fs::{self, File};
-use std::io::{BufWriter, Write};
+use std::io::{BufReader, BufWriter, Read as _, Write};
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
+/// Where a segment is closed and the next one begun, bytes.
+pub const SEGMENT: u64 = 64 << 20;
 const MAGIC: &[u8; 8] = b"HOPSEG1\n";
 /// A longer frame cannot be one of ours: the length itself is damaged.
 const MAX_FRAME: usize = 64 << 20;
@@ -136,23 +138,38 @@ impl<T: Serialize> SegmentWriter<T> {
     }
 }
 
-/// Reads the records of one segment.
+/// Reads the records of one segment, one at a time.
 #[derive(Debug)]
 pub struct SegmentReader<T> {
     path: PathBuf,
-    bytes: Vec<u8>,
-    at: usize,
+    file: BufReader<File>,
+    /// The next frame.
+    at: u64,
+    /// Where the segment ended when it was opened: a tap may be writing on.
+    end: u64,
+    body: Vec<u8>,
     record: PhantomData<fn() -> T>,
 }
 
 impl<T: DeserializeOwned> SegmentReader<T> {
-    /// Opens a segment.
+    /// Opens a segment, as long as it is now.
     ///
     /// # Errors
     /// It cannot be read, or is no segment.
     pub fn open(path: &Path) -> Result<Self, RunDirError> {
-        let bytes = fs::read(path).map_err(RunDirError::io(path))?;
-        if !bytes.is_empty() && !bytes.starts_with(MAGIC) {
+        let end = length(path)?;
+        Self::open_up_to(path, end)
+    }
+
+    fn open_up_to(path: &Path, end: u64) -> Result<Self, RunDirError> {
+        let file = File::open(path).map_err(RunDirError::io(path))?;
+        let mut file = BufReader::with_capacity(BUFFER, file);
+        let mut magic = [0; MAGIC.len()];
+        let short = end < MAGIC.len() as u64;
+        if !short {
+            file.read_exact(&mut magic).map_err(RunDirError::io(path))?;
+        }
+        if end > 0 && magic != *MAGIC {
             let what = "not a hopscope segment (wrong magic)".to_owned();
             return Err(RunDirError::Damaged {
                 path: path.to_owned(),
@@ -161,8 +178,10 @@ impl<T: DeserializeOwned> SegmentReader<T> {
         }
         Ok(Self {
             path: path.to_owned(),
-            bytes,
-            at: MAGIC.len(),
+            file,
+            at: MAGIC.len() as u64,
+            end,
+            body: Vec::new(),
             record: PhantomData,
         })
     }
@@ -170,40 +189,133 @@ impl<T: DeserializeOwned> SegmentReader<T> {
     /// The next record; `None` at the end.
     ///
     /// # Errors
-    /// The rest of the segment is torn or damaged; says from which byte on.
+    /// The rest of the segment is torn or damaged; says from which byte on. After that it is at its end.
     pub fn next_record(&mut self) -> Result<Option<T>, RunDirError> {
-        if self.at >= self.bytes.len() {
+        if self.at >= self.end {
             return Ok(None);
         }
-        let damaged = |at: usize, what: &str| RunDirError::Damaged {
+        let (at, left) = (self.at, self.end - self.at);
+        self.at = self.end;
+        let damaged = |what: &str| RunDirError::Damaged {
             path: self.path.clone(),
-            what: format!(
-                "{what} at byte {at}: {} bytes left out",
-                self.bytes.len() - at
-            ),
+            what: format!("{what} at byte {at}: {left} bytes left out"),
         };
-        let word = |at: usize| {
-            let bytes = self.bytes.get(at..at + 4)?;
-            Some(u32::from_le_bytes(bytes.try_into().ok()?))
+        let Some(room) = left.checked_sub(HEAD as u64) else {
+            return Err(damaged("torn frame"));
         };
-        let at = self.at;
-        let (Some(length), Some(sum)) = (word(at), word(at + 4)) else {
-            return Err(damaged(at, "torn frame"));
-        };
-        let length = length as usize;
-        if length > MAX_FRAME {
-            return Err(damaged(at, "impossible frame length"));
+        let mut head = [[0; HEAD / 2]; 2];
+        self.file
+            .read_exact(head.as_flattened_mut())
+            .map_err(RunDirError::io(&self.path))?;
+        let [length, sum] = head.map(u32::from_le_bytes);
+        if length as usize > MAX_FRAME {
+            return Err(damaged("impossible frame length"));
         }
-        let Some(body) = self.bytes.get(at + 8..at + 8 + length) else {
-            return Err(damaged(at, "torn frame"));
-        };
-        if crc32fast::hash(body) != sum {
-            return Err(damaged(at, "wrong checksum"));
+        if u64::from(length) > room {
+            return Err(damaged("torn frame"));
+        }
+        self.body.resize(length as usize, 0);
+        self.file
+            .read_exact(&mut self.body)
+            .map_err(RunDirError::io(&self.path))?;
+        if crc32fast::hash(&self.body) != sum {
+            return Err(damaged("wrong checksum"));
         }
         let record =
-            postcard::from_bytes(body).map_err(|_| damaged(at, "record of another layout"))?;
-        self.at = at + 8 + length;
+            postcard::from_bytes(&self.body).map_err(|_| damaged("record of another layout"))?;
+        self.at = at + (HEAD as u64) + u64::from(length);
         Ok(Some(record))
+    }
+}
+
+fn length(path: &Path) -> Result<u64, RunDirError> {
+    let told = fs::metadata(path).map_err(RunDirError::io(path))?;
+    Ok(told.len())
+}
+
+/// The records of all segments of a kind, one after the other, as they were when it was opened. However many
+/// they are, it holds one.
+#[derive(Debug)]
+pub struct Records<T> {
+    segments: Vec<(PathBuf, u64)>,
+    /// The number of the next segment to open.
+    next: usize,
+    open: Option<SegmentReader<T>>,
+    losses: Vec<String>,
+}
+
+impl<T: DeserializeOwned> Records<T> {
+    /// The segments `KIND-NNNNNN.seg` of `dir`.
+    ///
+    /// # Errors
+    /// The directory cannot be listed.
+    pub fn open(dir: &Path, kind: &str) -> Result<Self, RunDirError> {
+        let all = list(dir, kind)?.into_iter();
+        let segments = all.map(|(_, path)| length(&path).map(|length| (path, length)));
+        Ok(Self {
+            segments: segments.collect::<Result<_, _>>()?,
+            next: 0,
+            open: None,
+            losses: Vec::new(),
+        })
+    }
+
+    /// None at all.
+    #[must_use]
+    pub fn none() -> Self {
+        Self {
+            segments: Vec::new(),
+            next: 0,
+            open: None,
+            losses: Vec::new(),
+        }
+    }
+
+    /// The same records once more, from the first.
+    #[must_use]
+    pub fn again(&self) -> Self {
+        Self {
+            segments: self.segments.clone(),
+            ..Self::none()
+        }
+    }
+
+    /// What could not be read so far, each with its file.
+    #[must_use]
+    pub fn losses(&self) -> &[String] {
+        &self.losses
+    }
+
+    /// The same, when no more is read.
+    #[must_use]
+    pub fn into_losses(self) -> Vec<String> {
+        self.losses
+    }
+}
+
+impl<T: DeserializeOwned> Iterator for Records<T> {
+    type Item = T;
+
+    fn next(&mut self) -> Option<T> {
+        loop {
+            let Some(reader) = &mut self.open else {
+                let (path, length) = self.segments.get(self.next)?;
+                self.next += 1;
+                match SegmentReader::open_up_to(path, *length) {
+                    Ok(reader) => self.open = Some(reader),
+                    Err(error) => self.losses.push(error.to_string()),
+                }
+                continue;
+            };
+            match reader.next_record() {
+                Ok(Some(record)) => return Some(record),
+                Ok(None) => self.open = None,
+                Err(error) => {
+                    self.losses.push(error.to_string());
+                    self.open = None;
+                }
+            }
+        }
     }
 }
 
@@ -232,28 +344,9 @@ pub(super) fn read_all<T: DeserializeOwned>(
     dir: &Path,
     kind: &str,
 ) -> Result<(Vec<T>, Vec<String>), RunDirError> {
-    let mut records = Vec::new();
-    let mut losses = Vec::new();
-    for (_, path) in list(dir, kind)? {
-        let mut reader = match SegmentReader::open(&path) {
-            Ok(reader) => reader,
-            Err(error) => {
-                losses.push(error.to_string());
-                continue;
-            }
-        };
-        loop {
-            match reader.next_record() {
-                Ok(Some(record)) => records.push(record),
-                Ok(None) => break,
-                Err(error) => {
-                    losses.push(error.to_string());
-                    break;
-                }
-            }
-        }
-    }
-    Ok((records, losses))
+    let mut records = Records::open(dir, kind)?;
+    let all = records.by_ref().collect();
+    Ok((all, records.into_losses()))
 }
 
 #[cfg(test)]
@@ -327,6 +420,23 @@ mod tests {
         assert_eq!(rows, (0..40).chain(0..40).collect::<Vec<_>>());
         assert!(losses.is_empty());
         assert!(list(dir.path(), "rows").unwrap().len() > 2);
+    }
+
+    #[test]
+    fn a_segment_that_grows_is_read_as_it_was_when_it_was_opened() {
+        let (dir, path) = written(5);
+        let sum = |rows: Records<(u32, String)>| rows.map(|(n, _)| n).sum::<u32>();
+        let before = Records::open(dir.path(), "rows").unwrap();
+        let whole = fs::read(&path).unwrap();
+        // As a tap does that goes on, in the middle of a frame.
+        let more = [&whole[..], &whole[MAGIC.len()..whole.len() - 1]].concat();
+        fs::write(&path, more).unwrap();
+        let mut again = before.again();
+        assert_eq!((sum(before), again.by_ref().count()), (10, 5));
+        assert!(again.losses().is_empty());
+        let mut after = Records::<(u32, String)>::open(dir.path(), "rows").unwrap();
+        assert_eq!(after.by_ref().map(|(n, _)| n).sum::<u32>(), 16);
+        assert_eq!(after.losses().len(), 1);
     }
 
     #[test]

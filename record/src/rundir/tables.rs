@@ -1,6 +1,6 @@
 //! The rows of a run as Parquet tables. Instants are `CLOCK_MONOTONIC` nanoseconds.
 
-use super::parquet::Table;
+use super::parquet::{Table, write_rows};
 use super::{RunDir, RunDirError};
 use crate::client::ClientCall;
 use crate::exchange::Exchange;
@@ -16,7 +16,14 @@ type Instant = (&'static str, fn(&ClientCall) -> Option<u64>);
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write_calls(run: &RunDir, calls: &[ClientCall]) -> Result<(), RunDirError> {
+pub fn write_calls(
+    run: &RunDir,
+    calls: impl Iterator<Item = ClientCall>,
+) -> Result<(), RunDirError> {
+    write_rows(&run.root().join("calls.parquet"), calls, of_calls)
+}
+
+fn of_calls(calls: &[ClientCall]) -> Table {
     let mut t = Table::default();
     let instants: [Instant; 9] = [
         ("intended_ns", |c| Some(c.intended)),
@@ -84,7 +91,7 @@ pub fn write_calls(run: &RunDir, calls: &[ClientCall]) -> Result<(), RunDirError
         "claimed_overhead_ns",
         calls.iter().map(|c| c.claimed_overhead.and_then(int)),
     );
-    t.write(&run.root().join("calls.parquet"))
+    t
 }
 
 /// Writes `exchanges.parquet`. Each mark is the arrival's best estimate, its earliest bound, and
@@ -92,7 +99,14 @@ pub fn write_calls(run: &RunDir, calls: &[ClientCall]) -> Result<(), RunDirError
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write_exchanges(run: &RunDir, all: &[Exchange]) -> Result<(), RunDirError> {
+pub fn write_exchanges(
+    run: &RunDir,
+    all: impl Iterator<Item = Exchange>,
+) -> Result<(), RunDirError> {
+    write_rows(&run.root().join("exchanges.parquet"), all, of_exchanges)
+}
+
+fn of_exchanges(all: &[Exchange]) -> Table {
     let mut t = Table::default();
     t.text("id", all.iter().map(|e| Some(format!("{:016x}", e.id))));
     t.text("chain", all.iter().map(|e| Some(e.chain.to_string())));
@@ -178,7 +192,7 @@ pub fn write_exchanges(run: &RunDir, all: &[Exchange]) -> Result<(), RunDirError
         "claimed_overhead_ns",
         all.iter().map(|e| e.claims.overhead.and_then(int)),
     );
-    t.write(&run.root().join("exchanges.parquet"))
+    t
 }
 
 type Mark = (

@@ -1,7 +1,7 @@
 //! The tool calls of a run: segments while it goes on, a Parquet table at its end.
 
-use super::parquet::Table;
-use super::{RunDir, RunDirError, segment};
+use super::parquet::{Table, write_rows};
+use super::{Records, RunDir, RunDirError};
 use crate::agent::ToolUse;
 
 /// The kind of the segments, and the name of their directory.
@@ -13,11 +13,21 @@ impl RunDir {
     /// # Errors
     /// The directory cannot be listed.
     pub fn read_tools(&self) -> Result<(Vec<ToolUse>, Vec<String>), RunDirError> {
+        let mut records = self.stream_tools()?;
+        let all = records.by_ref().collect();
+        Ok((all, records.into_losses()))
+    }
+
+    /// Every tool call, one at a time.
+    ///
+    /// # Errors
+    /// The directory cannot be listed.
+    pub fn stream_tools(&self) -> Result<Records<ToolUse>, RunDirError> {
         let dir = self.root().join(TOOLS);
-        if !dir.exists() {
-            return Ok((Vec::new(), Vec::new()));
+        match dir.exists() {
+            true => Records::open(&dir, TOOLS),
+            false => Ok(Records::none()),
         }
-        segment::read_all(&dir, TOOLS)
     }
 }
 
@@ -30,7 +40,11 @@ fn int(value: u64) -> Option<i64> {
 ///
 /// # Errors
 /// The file cannot be written.
-pub fn write_tools(run: &RunDir, uses: &[ToolUse]) -> Result<(), RunDirError> {
+pub fn write_tools(run: &RunDir, uses: impl Iterator<Item = ToolUse>) -> Result<(), RunDirError> {
+    write_rows(&run.root().join("tools.parquet"), uses, table)
+}
+
+fn table(uses: &[ToolUse]) -> Table {
     let mut t = Table::default();
     t.int("cell", uses.iter().map(|u| Some(i64::from(u.cell))));
     t.int("seq", uses.iter().map(|u| int(u.seq)));
@@ -54,7 +68,7 @@ pub fn write_tools(run: &RunDir, uses: &[ToolUse]) -> Result<(), RunDirError> {
         "result_bytes",
         uses.iter().map(|u| u.result_bytes.and_then(int)),
     );
-    t.write(&run.root().join("tools.parquet"))
+    t
 }
 
 #[cfg(test)]
@@ -91,7 +105,7 @@ mod tests {
             ([one.clone()].as_slice(), 0)
         );
         assert_eq!(one.latency(), 25);
-        write_tools(&run, &found).unwrap();
+        write_tools(&run, found.into_iter()).unwrap();
         assert!(dir.path().join("tools.parquet").is_file());
     }
 }
