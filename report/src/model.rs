@@ -4,7 +4,8 @@
 mod probe;
 
 pub use probe::{
-    CacheFinding, GuardrailFinding, LimitFinding, LimitVerdict, PolicyCount, ProbeFindings,
+    CacheFinding, CacheShare, GuardrailFinding, LimitFinding, LimitVerdict, PolicyCount,
+    ProbeFindings, SemanticFinding,
 };
 
 use record::agent::ToolFilter;
@@ -114,9 +115,9 @@ pub struct Strata {
     pub sent: usize,
     /// By client outcome.
     pub outcomes: Vec<(String, usize)>,
-    /// By class of pairing.
+    /// By class of pairing; none of a chain without an inner tap.
     pub classes: Vec<(String, usize)>,
-    /// Paired over pairable.
+    /// Paired over pairable; `None` of a chain without an inner tap, or where nothing was pairable.
     pub pairing: Option<f64>,
     /// Calls that a tap had to send again: out of the legs.
     pub resent: usize,

@@ -145,6 +145,9 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
     let ratios: Vec<f64> = all()
         .filter_map(|j| j.taps.as_ref()?.legs.as_ref()?.merge_ratio)
         .collect();
+    // Only these have an inner tap (the configuration check sees to it).
+    let kind = info.map(|i| i.kind.as_str());
+    let two_taps = matches!(kind, Some("gateway" | "loop" | "relay"));
     Arm {
         kind: info.map(|i| i.kind.clone()).unwrap_or_default(),
         run: run.name.clone(),
@@ -152,7 +155,7 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
         drive: drive.unwrap_or(Drive::Closed { concurrency: 0 }),
         saturated: cells.iter().any(|c| c.saturated == Some(true)),
         blocks: blocks.len(),
-        strata: strata(&blocks),
+        strata: strata(&blocks, two_taps),
         legs: legs(&blocks, &floors, rules),
         recovered: recovered(&blocks, rules),
         ttft: client("TTFT", &blocks, rules, |c| c.ttft().map(|n| n as f64)),
@@ -373,7 +376,8 @@ fn tasks(blocks: &[Calls<'_>], rules: &Rules) -> Option<LegRow> {
     any.then(|| row("added E2E of a task", &made, rules))
 }
 
-fn strata(blocks: &[Calls<'_>]) -> Strata {
+/// What became of the calls. Where there is no inner tap, nothing is paired: no call is of a class.
+fn strata(blocks: &[Calls<'_>], two_taps: bool) -> Strata {
     let mut strata = Strata::default();
     let mut outcomes: BTreeMap<&str, usize> = BTreeMap::new();
     let mut classes: BTreeMap<&str, usize> = BTreeMap::new();
@@ -383,9 +387,11 @@ fn strata(blocks: &[Calls<'_>]) -> Strata {
         *outcomes.entry(joined.client.outcome.name()).or_default() += 1;
         strata.fresh += usize::from(!joined.client.reused);
         let Some(tapped) = &joined.taps else { continue };
-        *classes.entry(tapped.class.name()).or_default() += 1;
-        pairable += usize::from(tapped.pairable);
-        paired += usize::from(tapped.pairable && tapped.paired);
+        if two_taps {
+            *classes.entry(tapped.class.name()).or_default() += 1;
+            pairable += usize::from(tapped.pairable);
+            paired += usize::from(tapped.pairable && tapped.paired);
+        }
         strata.resent += usize::from(tapped.resent);
         strata.text_differs += usize::from(tapped.text_differs());
         strata.identity_broken += usize::from(tapped.identity_broken);

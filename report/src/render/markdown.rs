@@ -213,13 +213,17 @@ fn clients(out: &mut String, report: &Report) -> std::fmt::Result {
 
 fn arm_section(out: &mut String, arm: &Arm) -> std::fmt::Result {
     writeln!(out, "\n## {}\n", words::arm(arm))?;
+    let pairing = arm
+        .strata
+        .pairing
+        .map(|share| format!("; pairing {}", words::percent(Some(share))));
     writeln!(
         out,
-        "{} calls in {} blocks: {}; pairing {}.",
+        "{} calls in {} blocks: {}{}.",
         arm.strata.sent,
         arm.blocks,
         words::counts(&arm.strata.outcomes),
-        words::percent(arm.strata.pairing)
+        pairing.unwrap_or_default()
     )?;
     let client = [&arm.ttft, &arm.e2e, &arm.tpot];
     rows(

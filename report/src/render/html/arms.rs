@@ -182,7 +182,7 @@ pub(super) fn resources(report: &Report) -> Markup {
                 td { (arm.gateway_memory.map_or_else(|| "–".to_owned(), |b| format!("{:.0} MB", b as f64 / 1e6))) }
                 td { (arm.merge_ratio.map_or_else(|| "–".to_owned(), |r| format!("{r:.3}"))) }
                 td { (arm.joined_percent.map_or_else(|| "–".to_owned(), |p| format!("{p:.2} %"))) }
-                td { @if arm.legs.is_empty() { "–" } @else { (words::percent(arm.strata.pairing)) } }
+                td { (arm.strata.pairing.map_or_else(|| "–".to_owned(), |share| words::percent(Some(share)))) }
                 td.word { (words::counts(&arm.strata.outcomes)) }
                 td.word { (words::counts(&arm.strata.classes)) }
             } } }
