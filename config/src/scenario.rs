@@ -16,7 +16,9 @@ use serde::{Deserialize, Serialize};
 pub use agent::{Agent, AgentCall, AgentEndpoint, AgentTools, FilterCheck};
 pub use experiment::{Action, ActionMethod, ActionRequest, Experiment, ExperimentKind, RaisedLoad};
 pub use limits::VerdictLimits;
-pub use probes::{Budget, CacheTimingProbe, GuardrailProbe, Limit, LimitProbe, Probes};
+pub use probes::{
+    Budget, CacheTimingProbe, GuardrailProbe, Limit, LimitProbe, Probes, SemanticProbe, SemanticSet,
+};
 pub use profile::{Profile, ProfilePhase};
 pub use tenants::{Flood, Tenant, Tenants};
 pub use trace::{TimeUnit, Trace};

@@ -434,7 +434,7 @@ fn agents_whose_tools_could_not_be_called_are_refused() {
 
 #[test]
 fn probes_that_could_show_nothing_are_refused() {
-    let good = "seed: 1\ntenants: {cell: {duration: 1s}, members: [{name: a, rate: 1, system_tokens: 5}, {name: b, rate: 1, system_tokens: 5}], probes: {limits: [{name: rpm, limit: {requests: 60}, window: 60s, concurrency: [1, 10]}, {name: spend, limit: {usd: {amount: 1, per_million_in: 1, per_million_out: 2}}, concurrency: [50]}], cache_timing: [{primer: a, observer: b, prompt_tokens: 500, pairs: 20}], guardrails: [{tenant: a, unguarded: b, block: [bad], pass: [good]}]}}";
+    let good = "seed: 1\ntenants: {cell: {duration: 1s}, members: [{name: a, rate: 1, system_tokens: 5}, {name: b, rate: 1, system_tokens: 5}], probes: {limits: [{name: rpm, limit: {requests: 60}, window: 60s, concurrency: [1, 10]}, {name: spend, limit: {usd: {amount: 1, per_million_in: 1, per_million_out: 2}}, concurrency: [50]}], cache_timing: [{primer: a, observer: b, prompt_tokens: 500, pairs: 20}], guardrails: [{tenant: a, unguarded: b, block: [bad], pass: [good]}], semantic: [{tenant: a, sets: [{ask: one, same: [uno], near: [two]}]}]}}";
     let text = SCENARIO.replacen("seed: 1", good, 1);
     config::from_text::<Scenario>("s.yaml", &text).unwrap();
     for (from, to, said) in [
@@ -473,6 +473,18 @@ fn probes_that_could_show_nothing_are_refused() {
             "prompt_tokens",
             "prompt_token",
             "did you mean `prompt_tokens`?",
+        ),
+        (
+            "same: [uno], near: [two]",
+            "same: []",
+            "nothing to try the cache with",
+        ),
+        ("near: [two]", "near: [one]", "any cache would know it"),
+        ("same: [uno]", "same: ['']", "an empty prompt"),
+        (
+            "semantic: [{tenant: a",
+            "semantic: [{tenant: z",
+            "no tenant is called `z`",
         ),
     ] {
         assert!(text.contains(from), "{from}");

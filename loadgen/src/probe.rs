@@ -1,4 +1,5 @@
-//! Probes of tenants: what limits let through, whether a cache tells one of another, what guardrails do.
+//! Probes of tenants: what limits let through, whether a cache tells one of another, what guardrails do, and
+//! whether a cache that goes by meaning answers what it must not.
 //!
 //! They come before anything is measured, one after the other. What each saw is written down as soon as it
 //! is over; one that the run is stopped or killed in is made anew when the run is taken up again.
@@ -6,6 +7,7 @@
 mod cache;
 mod guardrail;
 mod limit;
+mod semantic;
 
 use crate::cell::Stage;
 use crate::client::{Ask, Client, Cut, NO_CELL, Told};
@@ -50,6 +52,7 @@ pub(crate) fn run(
     let limits = prober.limits(probes)?;
     let pairs = prober.cache_timing(probes)?;
     let policies = prober.guardrails(probes)?;
+    let caches = prober.semantic(probes)?;
     let mut seen = run.read_probes()?;
     for job in &limits {
         let known = |one: &record::probe::LimitRun| job.is(one);
@@ -75,6 +78,15 @@ pub(crate) fn run(
             && let Some(made) = prober.try_policy(job)
         {
             seen.guardrails.push(made);
+            run.write_probes(&seen)?;
+        }
+    }
+    for job in &caches {
+        let known = |one: &record::probe::SemanticRun| job.is(one);
+        if !seen.semantic.iter().any(known)
+            && let Some(made) = prober.try_cache(job)
+        {
+            seen.semantic.push(made);
             run.write_probes(&seen)?;
         }
     }
@@ -115,7 +127,7 @@ struct Prober<'a> {
     salt: u64,
 }
 
-impl Prober<'_> {
+impl<'a> Prober<'a> {
     /// The chains that a probe is for, of those that the run has.
     fn chains(&self, named: &[String]) -> Vec<usize> {
         let chains = self.plan.chains.iter().enumerate();
@@ -130,7 +142,8 @@ impl Prober<'_> {
     fn warn_of_strangers(&self, probes: &Probes) {
         let named = probes.limits.iter().map(|p| &p.chains);
         let named = named.chain(probes.cache_timing.iter().map(|p| &p.chains));
-        for chains in named.chain(probes.guardrails.iter().map(|p| &p.chains)) {
+        let named = named.chain(probes.guardrails.iter().map(|p| &p.chains));
+        for chains in named.chain(probes.semantic.iter().map(|p| &p.chains)) {
             if self.chains(chains).is_empty() {
                 tracing::warn!(chains = ?chains, "a probe is for none of the run's chains, and is left out");
             }
@@ -147,7 +160,7 @@ impl Prober<'_> {
         )
     }
 
-    fn chain(&self, at: usize) -> &str {
+    fn chain(&self, at: usize) -> &'a str {
         &self.plan.chains[at].chain.name
     }
 

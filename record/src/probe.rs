@@ -17,13 +17,19 @@ pub struct Probes {
     pub cache_timing: Vec<CacheRun>,
     /// Guardrails tried.
     pub guardrails: Vec<GuardrailRun>,
+    /// Caches that go by meaning.
+    #[serde(default)]
+    pub semantic: Vec<SemanticRun>,
 }
 
 impl Probes {
     /// Nothing was probed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.limits.is_empty() && self.cache_timing.is_empty() && self.guardrails.is_empty()
+        self.limits.is_empty()
+            && self.cache_timing.is_empty()
+            && self.guardrails.is_empty()
+            && self.semantic.is_empty()
     }
 }
 
@@ -187,4 +193,46 @@ pub struct TrialCall {
     pub ttft: Option<u64>,
     /// E2E, nanoseconds; `None` where the call was not answered in full.
     pub e2e: Option<u64>,
+}
+
+/// What a cache that goes by meaning did with prompts that mean the same as one before, and with near misses.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SemanticRun {
+    /// The chain.
+    pub chain: String,
+    /// Who asked.
+    pub tenant: String,
+    /// The calls, in their order.
+    pub calls: Vec<SemanticCall>,
+}
+
+/// What a prompt is to the first one of its set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SemanticRole {
+    /// It is the first one: its answer is to be remembered.
+    Ask,
+    /// It means the same: the answer may come from a cache.
+    Same,
+    /// It looks alike and wants another answer: none may come from a cache.
+    Near,
+}
+
+/// One of these calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SemanticCall {
+    /// Which set, from 0.
+    pub set: u32,
+    /// What the prompt is in it.
+    pub role: SemanticRole,
+    /// Which prompt of its list, from 0. Never its text.
+    pub prompt: u32,
+    /// It was answered in full.
+    pub answered: bool,
+    /// The answer has a response id: without one it cannot be told where it came from.
+    pub named: bool,
+    /// The first of the run's calls, from 0, whose answer had this id: this one is that answer again.
+    pub of: Option<u32>,
+    /// TTFT, nanoseconds; `None` where it was not answered in full.
+    pub ttft: Option<u64>,
 }

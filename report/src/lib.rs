@@ -21,9 +21,10 @@ mod variants;
 pub use build::build;
 pub use definitions::{DEFINITIONS, Definition};
 pub use model::{
-    AgentRows, Arm, CacheFinding, ComponentRow, Estimate, ExperimentRow, Gauge, GuardrailFinding,
-    HitRate, Leak, LeakFinding, LegRow, LimitFinding, LimitVerdict, Perturbation, PolicyCount,
-    ProbeFindings, Reading, Report, RunInfo, ServerSide, Strata, ToolRow, VariantRow, VariantSeen,
+    AgentRows, Arm, CacheFinding, CacheShare, ComponentRow, Estimate, ExperimentRow, Gauge,
+    GuardrailFinding, HitRate, Leak, LeakFinding, LegRow, LimitFinding, LimitVerdict, Perturbation,
+    PolicyCount, ProbeFindings, Reading, Report, RunInfo, SemanticFinding, ServerSide, Strata,
+    ToolRow, VariantRow, VariantSeen,
 };
 pub use variants::variants;
 

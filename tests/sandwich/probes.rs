@@ -9,7 +9,7 @@ use record::probe::{Fate, LimitRun, Probes};
 use record::rundir::RunDir;
 use report::{LimitVerdict, ProbeFindings, Report};
 use sim::engine::{EngineOptions, ModelOptions};
-use sim::gateway::{Dialect, GatewayOptions, KeyOptions};
+use sim::gateway::{Dialect, GatewayOptions, KeyOptions, SemanticOptions};
 use sim::truth::Log;
 use std::future::pending;
 use std::net::SocketAddr;
@@ -69,7 +69,17 @@ impl Bed {
     }
 
     /// A chain through a gateway with the keys above; gives the gateway's address.
-    fn gateway(&mut self, name: &str, engine: EngineOptions, mut keys: KeyOptions) -> SocketAddr {
+    fn gateway(&mut self, name: &str, engine: EngineOptions, keys: KeyOptions) -> SocketAddr {
+        self.gateway_with(name, engine, keys, SemanticOptions::default())
+    }
+
+    fn gateway_with(
+        &mut self,
+        name: &str,
+        engine: EngineOptions,
+        mut keys: KeyOptions,
+        semantic: SemanticOptions,
+    ) -> SocketAddr {
         keys.keys = Some(self.dir.path().join("keys.json"));
         keys.keys_optional = true;
         keys.limit_window_ms = WINDOW / 1_000_000;
@@ -77,6 +87,7 @@ impl Bed {
             let options = GatewayOptions {
                 upstream: spawn_engine(engine).await.to_string(),
                 key_options: keys,
+                semantic,
                 ..GatewayOptions::default()
             };
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -352,4 +363,58 @@ fn guardrails_that_miss_and_that_block_too_much_are_found_with_what_they_cost() 
         markdown.contains("lets through what it must block, and blocks what must pass"),
         "{markdown}"
     );
+}
+
+/// Ten words; of each near miss nine are the same.
+const RIVERS: &str = r#"    semantic:
+      - tenant: a
+        wait: 10ms
+        sets:
+          - ask: how long is the river Rhine from source to mouth
+            same: [from source to mouth how long is the river Rhine]
+            near: [how long is the river Rhone from source to mouth, how wide is the river Rhine from source to mouth]
+          - ask: name three towns on the upper course of this valley
+            same: [on the upper course of this valley name three towns]
+            near: [name four towns on the upper course of this valley]
+"#;
+
+#[test]
+fn false_hits_of_a_semantic_cache_are_found_and_a_strict_one_has_none() {
+    let mut bed = Bed::new();
+    let cache = |threshold| SemanticOptions {
+        semantic_cache: true,
+        semantic_threshold: threshold,
+        ..SemanticOptions::default()
+    };
+    bed.gateway_with("strict", quick(), KeyOptions::default(), cache(0.95));
+    bed.gateway_with("loose", quick(), KeyOptions::default(), cache(0.85));
+    bed.gateway("none", quick(), KeyOptions::default());
+    let (seen, report) = bed.run(RIVERS);
+    assert!(seen.semantic.iter().all(|run| run.calls.len() == 7));
+    let counts = |chain: &str| {
+        let all = findings(&report).semantic.iter();
+        let found = all.clone().find(|found| found.chain == chain).unwrap();
+        assert_eq!(
+            (
+                found.same.prompts,
+                found.near.prompts,
+                found.failed,
+                found.nameless
+            ),
+            (2, 3, 0, 0)
+        );
+        (found.same.hits, found.near.hits)
+    };
+    assert_eq!(counts("strict"), (2, 0));
+    assert_eq!(counts("loose"), (2, 3));
+    assert_eq!(counts("none"), (0, 0));
+    let page = report::render::markdown(&report);
+    for told in [
+        "strict · a | 2 of 2",
+        "no false hit among these prompts",
+        "gives answers to other questions",
+        "no cache by meaning was seen at work",
+    ] {
+        assert!(page.contains(told), "{told}");
+    }
 }

@@ -24,6 +24,8 @@ pub struct Probes {
     pub cache_timing: Vec<CacheTimingProbe>,
     /// Whether guardrails block what they must, and only that, and what they cost.
     pub guardrails: Vec<GuardrailProbe>,
+    /// Whether a cache that goes by meaning knows what it should, and only that.
+    pub semantic: Vec<SemanticProbe>,
 }
 
 /// A key that is driven beyond its limit: how much more is let through than the limit says.
@@ -137,6 +139,41 @@ pub struct GuardrailProbe {
     #[serde(default = "default_repeats")]
     #[schemars(range(min = 1, max = 1000))]
     pub repeats: u32,
+}
+
+/// Prompts for a semantic cache. Which answer came from it is told by the response id, which a cache gives back.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SemanticProbe {
+    /// The chains it is for. Default: every chain that is no control.
+    #[serde(default)]
+    pub chains: Vec<String>,
+    /// The tenant that asks.
+    pub tenant: String,
+    /// What is asked.
+    #[schemars(length(min = 1))]
+    pub sets: Vec<SemanticSet>,
+    /// How long before each prompt a cache may take to remember the one before it. Default 500 ms.
+    #[serde(default = "default_wait")]
+    pub wait: Period,
+}
+
+/// A prompt, others that mean the same, and near misses that look alike and want another answer.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SemanticSet {
+    /// Asked first: its answer is to be remembered.
+    pub ask: String,
+    /// Prompts that may be answered from the cache.
+    #[serde(default)]
+    pub same: Vec<String>,
+    /// Prompts that must not: another number, name, negation.
+    #[serde(default)]
+    pub near: Vec<String>,
+}
+
+fn default_wait() -> Period {
+    Period::millis(500)
 }
 
 fn default_refusals() -> u32 {

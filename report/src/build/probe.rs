@@ -3,6 +3,7 @@
 mod cache;
 mod guardrail;
 mod limit;
+mod semantic;
 
 use crate::model::ProbeFindings;
 use crate::quantile::{plain, sort};
@@ -15,6 +16,7 @@ pub(super) fn findings(seen: &Probes) -> Option<ProbeFindings> {
         limits: seen.limits.iter().map(limit::finding).collect(),
         cache_timing: seen.cache_timing.iter().map(cache::finding).collect(),
         guardrails: seen.guardrails.iter().map(guardrail::finding).collect(),
+        semantic: seen.semantic.iter().map(semantic::finding).collect(),
     })
 }
 

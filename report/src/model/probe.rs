@@ -12,6 +12,8 @@ pub struct ProbeFindings {
     pub cache_timing: Vec<CacheFinding>,
     /// What guardrails do.
     pub guardrails: Vec<GuardrailFinding>,
+    /// What caches that go by meaning answer.
+    pub semantic: Vec<SemanticFinding>,
 }
 
 /// What a drive against a limit showed.
@@ -171,4 +173,38 @@ pub struct GuardrailFinding {
     pub added_e2e: Option<f64>,
     /// Its interval.
     pub added_e2e_interval: Option<(f64, f64)>,
+}
+
+/// How many prompts of a kind were answered from a cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct CacheShare {
+    /// Prompts of which it is known.
+    pub prompts: usize,
+    /// Of these, answered from the cache.
+    pub hits: usize,
+    /// The 95 % interval of that share, as if the prompts were drawn from all such prompts (exact).
+    pub interval: Option<(f64, f64)>,
+}
+
+/// What a cache that goes by meaning answers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SemanticFinding {
+    /// The chain.
+    pub chain: String,
+    /// Who asked.
+    pub tenant: String,
+    /// Prompts that mean the same as one before: a hit is what the cache is for.
+    pub same: CacheShare,
+    /// Near misses: a hit is false.
+    pub near: CacheShare,
+    /// Other prompts that got the answer to one of another meaning.
+    pub astray: usize,
+    /// Answers without a response id: in no count.
+    pub nameless: usize,
+    /// Calls that were not answered in full: in no count.
+    pub failed: usize,
+    /// Median TTFT of hits, nanoseconds.
+    pub hit_ttft: Option<f64>,
+    /// Median TTFT of the others.
+    pub miss_ttft: Option<f64>,
 }

@@ -2,7 +2,8 @@
 
 use super::words::{ABSENT, counts, maybe, number, range, time};
 use crate::model::{
-    CacheFinding, GuardrailFinding, LimitFinding, LimitVerdict, PolicyCount, Report,
+    CacheFinding, CacheShare, GuardrailFinding, LimitFinding, LimitVerdict, PolicyCount, Report,
+    SemanticFinding,
 };
 use record::probe::LimitUnit;
 
@@ -33,6 +34,7 @@ pub(super) fn tables(report: &Report) -> Vec<Table> {
     let limits = all().flat_map(|(of, p)| p.limits.iter().map(move |f| limit(&of, f)));
     let caches = all().flat_map(|(of, p)| p.cache_timing.iter().map(move |f| cache(&of, f)));
     let rails = all().flat_map(|(of, p)| p.guardrails.iter().map(move |f| guardrail(&of, f)));
+    let meanings = all().flat_map(|(of, p)| p.semantic.iter().map(move |f| semantic(&of, f)));
     let tables = [
         Table {
             title: "Precision of limits and budgets",
@@ -85,6 +87,21 @@ pub(super) fn tables(report: &Report) -> Vec<Table> {
             ],
             rows: rails.collect(),
             note: "A prompt counts as wrong where any of its calls was; shares have exact 95 % intervals, as if the prompts were drawn from all such prompts. Added: a call under the policy less the same call of a tenant without one, where both passed, median with its exact 95 % interval.",
+        },
+        Table {
+            title: "What a semantic cache answers",
+            head: &[
+                "chain, tenant",
+                "same meaning: from the cache",
+                "share of prompts",
+                "near misses: from the cache",
+                "false hits, share of prompts",
+                "TTFT p50 of hits",
+                "of the others",
+                "finding",
+            ],
+            rows: meanings.collect(),
+            note: "An answer came from the cache where its response id was that of an earlier answer. Shares have exact 95 % intervals, as if the prompts were drawn from all such prompts: they are of these prompts, not of a workload.",
         },
     ];
     tables.into_iter().filter(|t| !t.rows.is_empty()).collect()
@@ -284,6 +301,51 @@ fn guardrail(of: &str, found: &GuardrailFinding) -> Vec<String> {
         maybe(found.added_e2e),
         range(found.added_e2e_interval),
         counts(&found.refusals),
+        text,
+    ]
+}
+
+fn semantic(of: &str, found: &SemanticFinding) -> Vec<String> {
+    let calls = |share: &CacheShare| match share.prompts {
+        0 => ABSENT.to_owned(),
+        prompts => format!("{} of {prompts}", share.hits),
+    };
+    let percent = |share: &CacheShare| {
+        share.interval.map_or_else(
+            || ABSENT.to_owned(),
+            |(low, high)| format!("{:.1} … {:.1} %", low * 100.0, high * 100.0),
+        )
+    };
+    let mut text = match (found.same.hits, found.near.hits + found.astray) {
+        _ if found.same.prompts + found.near.prompts == 0 => "not shown: no answer could be judged",
+        (0, 0) => "no cache by meaning was seen at work",
+        (_, 0) => "no false hit among these prompts",
+        _ => "gives answers to other questions",
+    }
+    .to_owned();
+    for (count, what) in [
+        (
+            found.astray,
+            "other prompts got the answer to one of another meaning",
+        ),
+        (
+            found.nameless,
+            "answers without a response id, and in no count",
+        ),
+        (found.failed, "calls failed, and in no count"),
+    ] {
+        if count > 0 {
+            text.push_str(&format!("; {count} {what}"));
+        }
+    }
+    vec![
+        format!("{of}{} · {}", found.chain, found.tenant),
+        calls(&found.same),
+        percent(&found.same),
+        calls(&found.near),
+        percent(&found.near),
+        maybe(found.hit_ttft),
+        maybe(found.miss_ttft),
         text,
     ]
 }

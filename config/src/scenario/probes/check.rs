@@ -1,7 +1,7 @@
 //! What must hold of probes before they could show anything.
 
 use super::super::Tenant;
-use super::{CacheTimingProbe, GuardrailProbe, Limit, LimitProbe, Probes};
+use super::{CacheTimingProbe, GuardrailProbe, Limit, LimitProbe, Probes, SemanticProbe};
 use crate::load::Report;
 use crate::names;
 
@@ -46,6 +46,41 @@ pub(in crate::scenario) fn check(probes: &Probes, members: &[Tenant], report: &m
             known(&format!("{place}.unguarded"), unguarded, report);
         }
         guardrail(probe, &place, report);
+    }
+    for (at, probe) in probes.semantic.iter().enumerate() {
+        let place = format!("tenants.probes.semantic[{at}]");
+        known(&format!("{place}.tenant"), &probe.tenant, report);
+        semantic(probe, &place, report);
+    }
+}
+
+fn semantic(probe: &SemanticProbe, place: &str, report: &mut Report<'_>) {
+    let mut before: Vec<&String> = Vec::new();
+    for (at, set) in probe.sets.iter().enumerate() {
+        let place = format!("{place}.sets[{at}]");
+        if set.same.is_empty() && set.near.is_empty() {
+            report.add(
+                &place,
+                "there is nothing to try the cache with; add `same` and `near`".to_owned(),
+            );
+        }
+        let lists = [("same", &set.same), ("near", &set.near)];
+        let others = lists.iter().flat_map(|(key, prompts)| {
+            let prompts = prompts.iter().enumerate();
+            prompts.map(move |(n, text)| (format!("{key}[{n}]"), text))
+        });
+        for (key, text) in std::iter::once(("ask".to_owned(), &set.ask)).chain(others) {
+            let place = format!("{place}.{key}");
+            if text.trim().is_empty() {
+                report.add(&place, "an empty prompt; write one".to_owned());
+            } else if before.contains(&text) {
+                report.add(
+                    &place,
+                    "this prompt is listed twice: any cache would know it; change one".to_owned(),
+                );
+            }
+            before.push(text);
+        }
     }
 }
 
