@@ -5,6 +5,7 @@ mod arm;
 mod pace;
 mod perturbation;
 mod probe;
+mod repetition;
 mod row;
 mod server;
 

@@ -130,8 +130,8 @@ pub(crate) struct Gathered {
     pub(crate) manifest: Manifest,
     /// When its quantiles are printed.
     pub(crate) rules: Rules,
-    /// The objective that a call can meet or miss.
-    pub(crate) slo: Option<Slo>,
+    /// The scenario that it was made by; `None` where this version does not understand it.
+    pub(crate) scenario: Option<Scenario>,
     /// Calls by cell id, warm-up left out.
     pub(crate) calls: HashMap<u32, Vec<Joined>>,
     /// Tool calls by cell id.
@@ -149,6 +149,12 @@ pub(crate) struct Gathered {
 }
 
 impl Gathered {
+    /// The objective that a call can meet or miss.
+    pub(crate) fn slo(&self) -> Option<&Slo> {
+        let capacity = self.scenario.as_ref()?.capacity.as_ref();
+        capacity.map(|capacity| &capacity.slo)
+    }
+
     pub(crate) fn cell(&self, id: u32) -> Option<&Cell> {
         self.manifest.cells.iter().find(|c| c.id == id)
     }
@@ -239,7 +245,7 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
         rules: scenario
             .as_ref()
             .map_or_else(Rules::default, |s| Rules::from(&s.limits)),
-        slo: scenario.and_then(|s| s.capacity).map(|c| c.slo),
+        scenario,
         manifest,
         calls: by_cell,
         usage,

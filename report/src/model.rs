@@ -207,6 +207,23 @@ pub struct ServerSide {
     /// Calls of the floor probes beside them, which counters hold too where the probe leads to the same
     /// component.
     pub probes: Option<u64>,
+    /// What there is for caches to serve; `None` of a phase, and where prompts are not the scenario's own
+    /// (agents, traces).
+    pub repetition: Option<Repetition>,
+}
+
+/// How much of a workload's prompts came before, by the recipe that they were made by: tokens under the
+/// scenario's tokenizer, of all calls of the cells, warm-up included; what other cells had counts for nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Repetition {
+    /// Prompt tokens.
+    pub tokens: u64,
+    /// Of these, tokens of a beginning that an earlier prompt of the cell had: what a prefix cache can serve.
+    pub prefix_tokens: u64,
+    /// Calls.
+    pub calls: u64,
+    /// Of these, calls whose whole prompt an earlier one of the cell had: what a cache of answers can serve.
+    pub equal_calls: u64,
 }
 
 /// A share of what a cache served.
@@ -225,6 +242,8 @@ pub struct HitRate {
     /// Nothing of the arm is missing from it: no look failed at a cell's begin or end, nothing started anew,
     /// no call kept its usage to itself.
     pub whole: bool,
+    /// Its 95 % interval, by resampling blocks; `None` of one block.
+    pub interval: Option<(f64, f64)>,
 }
 
 impl HitRate {

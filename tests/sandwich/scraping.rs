@@ -117,6 +117,20 @@ fn the_scraped_hit_rate_is_that_of_the_calls_and_a_dead_endpoint_stops_nothing()
     // At the inner tap, of the measured calls alone.
     let inner = rate(&report, "KV cache, request by request");
     assert_eq!(told(inner), sum(&|c| !c.warmup));
+    // Over blocks, and beside what there was to be found.
+    let (low, high) = client.interval.unwrap();
+    assert!(
+        (low..=high).contains(&client.share().unwrap()),
+        "{client:?}"
+    );
+    let again = side.repetition.unwrap();
+    assert_eq!(again.calls, calls.len() as u64);
+    let most = again.prefix_tokens as f64 / again.tokens as f64;
+    let found = kv.share().unwrap();
+    assert!(
+        found < most + 0.02 && found > most / 2.0,
+        "{found} of {most}"
+    );
     // The gateway's own counter beside the taps' evidence: no prompt came twice.
     let own = rate(&report, "cache of answers");
     assert_eq!(told(own), (0.0, calls.len() as f64));

@@ -169,8 +169,7 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
             .filter(|_| seconds > 0.0)
             .map(|tokens| tokens as f64 / seconds),
         goodput: run
-            .slo
-            .as_ref()
+            .slo()
             .filter(|slo| due > 0.0 && bounds_a_call(slo))
             .map(|slo| all().filter(|j| meets(&j.client, slo)).count() as f64 / due),
         leaked: cells.iter().map(|c| c.leaked).sum(),

@@ -1,6 +1,8 @@
 //! What the components' own metrics say of an arm, beside what the taps and the calls' own usage say.
 
 use super::arm::{calls, window};
+use super::repetition::repetition;
+use crate::bootstrap;
 use crate::gather::{CacheUsage, Gathered};
 use crate::model::{ComponentRow, Gauge, HitRate, ServerSide};
 use config::chain::Figure;
@@ -75,29 +77,24 @@ struct Endpoint<'a> {
 }
 
 impl Endpoint<'_> {
-    /// What a counter gained over the cells; with it, whether it is of the whole of all of them.
-    fn gained(&self, figure: Figure) -> Option<(Gain, bool)> {
-        let mut all: Option<Gain> = None;
-        let mut whole = true;
-        for looks in &self.cells {
-            let edges = [looks.first(), looks.last()];
-            whole &= edges
-                .into_iter()
-                .all(|look| look.is_some_and(|l| l.fault.is_none()));
-            match gain(looks, figure.as_str()) {
-                Some(one) => {
-                    whole &= one.resets == 0;
-                    let sum = all.get_or_insert(Gain {
-                        sum: 0.0,
-                        resets: 0,
-                    });
-                    sum.sum += one.sum;
-                    sum.resets += one.resets;
-                }
-                None => whole = false,
-            }
-        }
-        Some((all?, whole))
+    /// What a counter gained over one of the cells; with it, whether it is of the whole of it.
+    fn gained_in(&self, cell: usize, figure: Figure) -> Option<(f64, bool)> {
+        let looks = self.cells.get(cell)?;
+        let edges = [looks.first(), looks.last()];
+        let seen = |look: Option<&&Look>| look.is_some_and(|l| l.fault.is_none());
+        let found = gain(looks, figure.as_str())?;
+        let whole = edges.into_iter().all(seen) && found.resets == 0;
+        Some((found.sum, whole))
+    }
+
+    /// What a counter gained over all of them; `None` where it is known of none.
+    fn gained(&self, figure: Figure) -> Option<Gain> {
+        let all = self.cells.iter();
+        all.filter_map(|looks| gain(looks, figure.as_str()))
+            .reduce(|a, b| Gain {
+                sum: a.sum + b.sum,
+                resets: a.resets + b.resets,
+            })
     }
 
     fn gauge(&self, figure: Figure) -> Option<Gauge> {
@@ -120,7 +117,7 @@ impl Endpoint<'_> {
     }
 
     fn row(&self) -> ComponentRow {
-        let counted = |figure| self.gained(figure).map(|(gain, _)| gain.sum);
+        let counted = |figure| self.gained(figure).map(|gain| gain.sum);
         let looks = || self.cells.iter().flatten();
         let resets = Figure::ALL.into_iter().filter(|f| f.is_counter());
         ComponentRow {
@@ -134,10 +131,50 @@ impl Endpoint<'_> {
             looks: looks().count(),
             gaps: looks().filter(|l| l.fault.is_some()).count(),
             restarts: resets
-                .filter_map(|figure| Some(self.gained(figure)?.0.resets))
+                .filter_map(|figure| Some(self.gained(figure)?.resets))
                 .max(),
             longest_look: looks().map(|l| l.took as f64).reduce(f64::max),
         }
+    }
+}
+
+/// What one block has of a rate.
+#[derive(Clone, Copy, Default)]
+struct Part {
+    hits: f64,
+    of: f64,
+}
+
+impl Part {
+    fn of(usage: &CacheUsage) -> Self {
+        Self {
+            hits: usage.cached as f64,
+            of: usage.prompt as f64,
+        }
+    }
+}
+
+/// The rate of `parts`, each a block.
+fn rate(
+    name: &'static str,
+    unit: &'static str,
+    source: String,
+    parts: &[Part],
+    whole: bool,
+) -> HitRate {
+    let share = |parts: &[&Part]| {
+        let of: f64 = parts.iter().map(|part| part.of).sum();
+        let hits: f64 = parts.iter().map(|part| part.hits).sum();
+        (of > 0.0).then(|| hits / of)
+    };
+    HitRate {
+        name,
+        hits: parts.iter().map(|part| part.hits).sum(),
+        of: parts.iter().map(|part| part.of).sum(),
+        unit,
+        source,
+        whole,
+        interval: bootstrap::interval(parts, share),
     }
 }
 
@@ -188,6 +225,7 @@ pub(super) fn server(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> S
         components: endpoints.iter().map(Endpoint::row).collect(),
         calls: None,
         probes: None,
+        repetition: phase.is_none().then(|| repetition(run, cells)).flatten(),
     };
     if phase.is_none() && !endpoints.is_empty() {
         let (own, probes) = company(run, &endpoints);
@@ -230,41 +268,42 @@ fn by_counters(endpoints: &[Endpoint<'_>]) -> Vec<HitRate> {
             group.iter().any(has)
         };
         let (wholes, unit) = share.wholes.iter().find(|(f, _)| known(f))?;
-        let (mut hits, mut all, mut whole) = (0.0, 0.0, true);
+        let blocks = group.first()?.cells.len();
+        let (mut parts, mut whole) = (vec![Part::default(); blocks], true);
         let mut named: Vec<&str> = Vec::new();
         for endpoint in group {
-            let part = endpoint.gained(share.part);
-            let sum = wholes.iter().try_fold((0.0, true), |(sum, whole), figure| {
-                let (gain, all_of_it) = endpoint.gained(*figure)?;
-                Some((sum + gain.sum, whole && all_of_it))
-            });
-            let Some((part, sum)) = part.zip(sum) else {
-                whole = false;
-                continue;
-            };
-            hits += part.0.sum;
-            all += sum.0;
-            whole &= part.1 && sum.1;
-            named.push(&endpoint.told.component);
+            let mut told = false;
+            for (at, part) in parts.iter_mut().enumerate() {
+                let hits = endpoint.gained_in(at, share.part);
+                let of = wholes.iter().try_fold((0.0, true), |(sum, whole), figure| {
+                    let (gain, all_of_it) = endpoint.gained_in(at, *figure)?;
+                    Some((sum + gain, whole && all_of_it))
+                });
+                let Some((hits, of)) = hits.zip(of) else {
+                    whole = false;
+                    continue;
+                };
+                part.hits += hits.0;
+                part.of += of.0;
+                whole &= hits.1 && of.1;
+                told = true;
+            }
+            if told {
+                named.push(&endpoint.told.component);
+            }
         }
         let first = group.iter().find(|e| e.metric(share.part).is_some())?;
         let metrics: Vec<&str> = wholes.iter().filter_map(|f| first.metric(*f)).collect();
-        (!named.is_empty()).then(|| HitRate {
-            name: share.name,
-            hits,
-            of: all,
-            unit,
-            source: format!(
-                "{}: {} ÷ {}",
-                named.join(", "),
-                first.metric(share.part).unwrap_or_default(),
-                match metrics.as_slice() {
-                    [one] => (*one).to_owned(),
-                    many => format!("({})", many.join(" + ")),
-                }
-            ),
-            whole,
-        })
+        let source = format!(
+            "{}: {} ÷ {}",
+            named.join(", "),
+            first.metric(share.part).unwrap_or_default(),
+            match metrics.as_slice() {
+                [one] => (*one).to_owned(),
+                many => format!("({})", many.join(" + ")),
+            }
+        );
+        (!named.is_empty()).then(|| rate(share.name, unit, source, &parts, whole))
     };
     let groups = || kinds.values();
     SHARES
@@ -276,54 +315,67 @@ fn by_counters(endpoints: &[Endpoint<'_>]) -> Vec<HitRate> {
 
 /// What the calls themselves were told, over all of those that the counters counted.
 fn by_usage(run: &Gathered, cells: &[u32]) -> Option<HitRate> {
-    let mut sum = CacheUsage::default();
-    cells.iter().for_each(|id| sum.join(run.usage_of(*id)));
+    // Tenants that drive at the same time are one block.
+    let mut blocks: BTreeMap<u32, CacheUsage> = BTreeMap::new();
+    for id in cells {
+        let block = run.cell(*id)?.block;
+        blocks.entry(block).or_default().join(run.usage_of(*id));
+    }
     of_usage(
         "prompt cache, as the client is told",
         "usage of the same calls, warm-up included",
-        sum,
+        &blocks.into_values().collect::<Vec<_>>(),
     )
 }
 
-fn of_usage(name: &'static str, source: &str, sum: CacheUsage) -> Option<HitRate> {
-    (sum.stated > 0).then(|| HitRate {
-        name,
-        hits: sum.cached as f64,
-        of: sum.prompt as f64,
-        unit: "prompt tokens",
-        source: source.to_owned(),
-        whole: sum.stated == sum.calls,
-    })
+fn of_usage(name: &'static str, source: &str, blocks: &[CacheUsage]) -> Option<HitRate> {
+    let parts: Vec<Part> = blocks.iter().map(Part::of).collect();
+    let whole = blocks.iter().all(|usage| usage.stated == usage.calls);
+    let stated = blocks.iter().any(|usage| usage.stated > 0);
+    stated.then(|| rate(name, "prompt tokens", source.to_owned(), &parts, whole))
 }
 
 /// Cached prompt tokens of each request that reached the engine's side: an answer from the gateway's cache
 /// never came there.
 fn by_inner_usage(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Option<HitRate> {
-    let mut sum = CacheUsage::default();
-    for tapped in calls(run, cells, phase).filter_map(|j| j.taps.as_ref()) {
-        sum.join(tapped.inner);
-    }
+    let of_cell = |cell: &&Cell| {
+        let mut sum = CacheUsage::default();
+        for tapped in calls(run, std::slice::from_ref(cell), phase).filter_map(|j| j.taps.as_ref())
+        {
+            sum.join(tapped.inner);
+        }
+        sum
+    };
     of_usage(
         "KV cache, request by request",
         "usage of the exchanges at the inner tap, warm-up left out",
-        sum,
+        &cells.iter().map(of_cell).collect::<Vec<_>>(),
     )
 }
 
 /// Answers that never came to the engine and that something proves to be of a cache.
 fn by_evidence(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Option<HitRate> {
-    let classes = || calls(run, cells, phase).filter_map(|j| Some(j.taps.as_ref()?.class));
-    let count = |pick: fn(&CallClass) -> bool| classes().filter(pick).count();
-    let hits = count(|c| *c == CallClass::CacheHit);
-    let passed_on = count(|c| matches!(c, CallClass::Served | CallClass::Recovered));
-    let all = hits + passed_on + count(|c| *c == CallClass::Unexplained);
+    let mut told = false;
+    let of_cell = |cell: &&Cell| {
+        let (mut hits, mut all) = (0_u64, 0_u64);
+        for joined in calls(run, std::slice::from_ref(cell), phase) {
+            let Some(tapped) = &joined.taps else { continue };
+            let hit = tapped.class == CallClass::CacheHit;
+            let passed_on = matches!(tapped.class, CallClass::Served | CallClass::Recovered);
+            hits += u64::from(hit);
+            all += u64::from(hit || passed_on || tapped.class == CallClass::Unexplained);
+            told |= hit || passed_on;
+        }
+        Part {
+            hits: hits as f64,
+            of: all as f64,
+        }
+    };
+    let parts: Vec<Part> = cells.iter().map(of_cell).collect();
+    let source = "no exchange at the inner tap, and evidence; warm-up left out".to_owned();
     // Without an inner tap nothing can be told.
-    (hits + passed_on > 0).then(|| HitRate {
-        name: "cache of answers, by the taps",
-        hits: hits as f64,
-        of: all as f64,
-        unit: "calls answered in full",
-        source: "no exchange at the inner tap, and evidence; warm-up left out".to_owned(),
-        whole: true,
+    told.then(|| {
+        let name = "cache of answers, by the taps";
+        rate(name, "calls answered in full", source, &parts, true)
     })
 }

@@ -260,6 +260,9 @@ fn server_side(out: &mut String, side: &ServerSide) -> std::fmt::Result {
     if !side.rates.is_empty() {
         table(out, RATES, side.rates.iter().map(server::rate))?;
     }
+    if let Some(text) = server::repetition(side) {
+        writeln!(out, "\n{text}")?;
+    }
     if !side.components.is_empty() {
         let rows = side.components.iter().map(server::component);
         table(out, COMPONENTS, rows)?;

@@ -4,7 +4,7 @@ use super::words::{ABSENT, maybe, number, percent};
 use crate::model::{ComponentRow, Gauge, HitRate, Leak, LeakFinding, ServerSide};
 
 /// The columns of the hit rates.
-pub(super) const RATES: [&str; 4] = ["cache", "hit rate", "hits of all", "from"];
+pub(super) const RATES: [&str; 4] = ["cache", "hit rate (over blocks)", "hits of all", "from"];
 /// The columns of the components.
 pub(super) const COMPONENTS: [&str; 9] = [
     "component",
@@ -34,7 +34,15 @@ pub(super) fn rate(rate: &HitRate) -> [String; 4] {
     let count = |n: f64| format!("{n:.*}", usize::from(n.fract() != 0.0) * 2);
     [
         rate.name.to_owned(),
-        percent(rate.share()),
+        match rate.interval {
+            Some((low, high)) => format!(
+                "{} ({:.2} … {:.2} %)",
+                percent(rate.share()),
+                low * 100.0,
+                high * 100.0
+            ),
+            None => percent(rate.share()),
+        },
         format!("{} of {} {}", count(rate.hits), count(rate.of), rate.unit),
         match rate.whole {
             true => rate.source.clone(),
@@ -75,6 +83,17 @@ pub(super) fn company(side: &ServerSide) -> Option<String> {
         probes.map_or_else(String::new, |n| format!(
             ", and {n} of the floor probe where it leads there"
         ))
+    ))
+}
+
+/// What there is for caches to serve.
+pub(super) fn repetition(side: &ServerSide) -> Option<String> {
+    let all = side.repetition.filter(|_| !side.rates.is_empty())?;
+    let share = |part: u64, of: u64| percent((of > 0).then(|| part as f64 / of as f64));
+    Some(format!(
+        "By the recipe of the prompts {} of their tokens repeat the beginning of an earlier prompt of the cell, and {} of the calls are equal to an earlier one: that is what there is for a prefix cache, and for a cache of equal prompts, to serve. A chat template begins alike each time, too.",
+        share(all.prefix_tokens, all.tokens),
+        share(all.equal_calls, all.calls)
     ))
 }
 
@@ -120,6 +139,7 @@ mod tests {
             unit: "prompt tokens looked up",
             source: "vllm: a ÷ b".to_owned(),
             whole,
+            interval: (of > 3.0).then_some((0.5, 1.0)),
         }
     }
 

@@ -20,6 +20,7 @@ pub(super) fn side(side: &ServerSide) -> Markup {
             p.soft { "Caches:" }
             (table(RATES, side.rates.iter().map(server::rate)))
         }
+        @if let Some(text) = server::repetition(side) { p.soft { (text) } }
         @if !side.components.is_empty() {
             p.soft { "By the components' own metrics:" }
             (table(COMPONENTS, side.components.iter().map(server::component)))
