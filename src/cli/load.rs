@@ -155,12 +155,13 @@ pub(super) fn verdict(run: &RunDir) -> anyhow::Result<Done> {
             check.name, check.limit, check.unit, check.detail
         );
     }
-    for line in unmet(&manifest.experiments) {
+    let unmet = unmet(&manifest.experiments);
+    for line in &unmet {
         println!("NOT MET {line}");
     }
     if verdict.valid() {
         println!("{path}: valid: all {} checks hold", verdict.checks.len());
-        return Ok(match unmet(&manifest.experiments).is_empty() {
+        return Ok(match unmet.is_empty() {
             true => Done::Well,
             false => Done::Badly,
         });
