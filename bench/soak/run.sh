@@ -2,7 +2,7 @@
 # A day of load in minutes: 2.6 million calls through an outer and an inner tap, and what the load generator and the
 # tap hold in memory meanwhile, second by second, the close of the run included.
 #
-#   bench/soak/run.sh                       24 phases at 1200 calls a second: about 40 minutes
+#   bench/soak/run.sh                       24 phases at 2000 calls a second: about 25 minutes
 #   RATE=600 SECONDS_AN_HOUR=10 bench/soak/run.sh   less
 #   HOPSCOPE=other/hopscope bench/soak/run.sh       another build
 #
@@ -12,8 +12,8 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/../../tests/real/place.sh"
 target=$(dirname "$real_home")
-rate=${RATE:-1200}
-hour=${SECONDS_AN_HOUR:-90}
+rate=${RATE:-2000}
+hour=${SECONDS_AN_HOUR:-54}
 
 if [ -z "${HOPSCOPE:-}" ]; then
     cargo build --release --locked --bin hopscope --manifest-path "$repo_root/Cargo.toml" --target-dir "$target"
