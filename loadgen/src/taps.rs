@@ -17,14 +17,19 @@ use std::time::Duration;
 /// A tap syncs its record each second; its meter hands an exchange on within a tenth more.
 pub(crate) const SETTLE: Duration = Duration::from_millis(1_300);
 
-/// The directory `dir` can be listed; else the error that says what to name.
+/// The directory `dir` and its segments can be read; else the error that says what to name.
 fn there(dir: &Path) -> Result<&Path, LoadError> {
-    std::fs::read_dir(dir)
-        .map(|_| dir)
-        .map_err(|e| LoadError::TapRecords {
-            dir: dir.to_owned(),
-            what: format!("cannot be read ({e}); name the directory of `hopscope tap --record`"),
-        })
+    let told = |e: std::io::Error| LoadError::TapRecords {
+        dir: dir.to_owned(),
+        what: format!("cannot be read ({e}); name the directory of `hopscope tap --record`"),
+    };
+    for entry in std::fs::read_dir(dir).map_err(told)? {
+        let path = entry.map_err(told)?.path();
+        if path.extension().is_some_and(|kind| kind == "seg") {
+            std::fs::File::open(path).map_err(told)?;
+        }
+    }
+    Ok(dir)
 }
 
 /// The calls since `from`, paired. A torn last frame is a record that the tap is writing now.
@@ -86,12 +91,16 @@ pub(crate) fn gather(
         });
         let mut writer = SegmentWriter::create(&dir, EXCHANGES, SEGMENT)?;
         let of_run = |one: &Exchange| one.marks.begin.at >= from;
-        for exchange in Records::open(&tap.records, EXCHANGES)?.filter(of_run) {
+        let mut record = Records::open(&tap.records, EXCHANGES)?;
+        for exchange in record.by_ref().filter(of_run) {
             if again.as_mut().is_none_or(|known| known.is_new(&exchange)) {
                 writer.append(&exchange)?;
             }
         }
         writer.sync()?;
+        for loss in record.losses() {
+            tracing::warn!(%loss, "a part of a tap's record is left out");
+        }
         write_health(&dir, &health)?;
         healths.push(health);
     }

@@ -4,7 +4,9 @@
 //! was under way, so it closed no later than the longest exchange of all lasts behind the call's end. The
 //! exchanges are read twice: once to know that length, and how far from the order of their ends the taps
 //! wrote them down; then again, pairing what is so old that nothing can follow. What comes out is what
-//! pairing all of them at once gives, in the same order.
+//! pairing all of them at once gives, in the same order, but for one case: an attempt that a gateway began
+//! after its client's call was over, with that call's id. Whether it is still counted as an attempt of the
+//! call is open; such a call's own answer and legs were there before it.
 //!
 //! That compares instants of several taps. Where they are not known to count from one clock, all exchanges
 //! are held until the last one is read.

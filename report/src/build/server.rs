@@ -154,6 +154,24 @@ impl Part {
     }
 }
 
+/// What each block has, of what each cell has: the parts of a course that was taken up again are one block.
+fn blocks<T: Default>(
+    cells: &[&Cell],
+    of_cells: impl IntoIterator<Item = T>,
+    join: impl Fn(&mut T, T),
+) -> Vec<T> {
+    let mut blocks: BTreeMap<u32, T> = BTreeMap::new();
+    for (cell, one) in cells.iter().zip(of_cells) {
+        join(blocks.entry(cell.block).or_default(), one);
+    }
+    blocks.into_values().collect()
+}
+
+fn join(sum: &mut Part, part: Part) {
+    sum.hits += part.hits;
+    sum.of += part.of;
+}
+
 /// The rate of `parts`, each a block.
 fn rate(
     name: &'static str,
@@ -216,7 +234,7 @@ pub(super) fn server(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> S
             }
         })
         .collect();
-    let mut rates = by_counters(&endpoints);
+    let mut rates = by_counters(cells, &endpoints);
     rates.extend(by_inner_usage(run, cells, phase));
     let counted = rates.iter().any(|r| r.name == CACHE_OF_ANSWERS);
     rates.extend(by_evidence(run, cells, phase).filter(|r| counted || r.hits > 0.0));
@@ -251,7 +269,7 @@ fn company(run: &Gathered, endpoints: &[Endpoint<'_>]) -> (Vec<u32>, Vec<u32>) {
 }
 
 /// Shares by counters, for each product by itself: its pods are added up.
-fn by_counters(endpoints: &[Endpoint<'_>]) -> Vec<HitRate> {
+fn by_counters(cells: &[&Cell], endpoints: &[Endpoint<'_>]) -> Vec<HitRate> {
     let mut kinds: BTreeMap<&str, Vec<&Endpoint<'_>>> = BTreeMap::new();
     for endpoint in endpoints {
         let told = endpoint.told;
@@ -268,8 +286,7 @@ fn by_counters(endpoints: &[Endpoint<'_>]) -> Vec<HitRate> {
             group.iter().any(has)
         };
         let (wholes, unit) = share.wholes.iter().find(|(f, _)| known(f))?;
-        let blocks = group.first()?.cells.len();
-        let (mut parts, mut whole) = (vec![Part::default(); blocks], true);
+        let (mut parts, mut whole) = (vec![Part::default(); cells.len()], true);
         let mut named: Vec<&str> = Vec::new();
         for endpoint in group {
             let mut told = false;
@@ -303,6 +320,7 @@ fn by_counters(endpoints: &[Endpoint<'_>]) -> Vec<HitRate> {
                 many => format!("({})", many.join(" + ")),
             }
         );
+        let parts = blocks(cells, parts, join);
         (!named.is_empty()).then(|| rate(share.name, unit, source, &parts, whole))
     };
     let groups = || kinds.values();
@@ -349,7 +367,7 @@ fn by_inner_usage(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Opti
     of_usage(
         "KV cache, request by request",
         "usage of the exchanges at the inner tap, warm-up left out",
-        &cells.iter().map(of_cell).collect::<Vec<_>>(),
+        &blocks(cells, cells.iter().map(of_cell), CacheUsage::join),
     )
 }
 
@@ -371,7 +389,7 @@ fn by_evidence(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Option<
             of: all as f64,
         }
     };
-    let parts: Vec<Part> = cells.iter().map(of_cell).collect();
+    let parts = blocks(cells, cells.iter().map(of_cell), join);
     let source = "no exchange at the inner tap, and evidence; warm-up left out".to_owned();
     // Without an inner tap nothing can be told.
     told.then(|| {

@@ -319,6 +319,9 @@ fn semantic(of: &str, found: &SemanticFinding) -> Vec<String> {
     let mut text = match (found.same.hits, found.near.hits + found.astray) {
         _ if found.same.prompts + found.near.prompts == 0 => "not shown: no answer could be judged",
         (0, 0) => "no cache by meaning was seen at work",
+        (_, 0) if found.near.prompts == 0 => {
+            "false hits are not shown: no near miss could be judged"
+        }
         (_, 0) => "no false hit among these prompts",
         _ => "gives answers to other questions",
     }

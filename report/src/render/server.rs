@@ -149,7 +149,7 @@ mod tests {
             rate(&kv(true, 4.0)),
             [
                 "KV cache",
-                "75.00 %",
+                "75.00 % (50.00 … 100.00 %)",
                 "3 of 4 prompt tokens looked up",
                 "vllm: a ÷ b"
             ]

@@ -18,10 +18,18 @@ fn right(call: &SemanticCall, first: &SemanticCall) -> bool {
 
 /// The finding of one cache.
 pub(super) fn finding(run: &SemanticRun) -> SemanticFinding {
+    // Where the first prompt was not answered there was nothing to be remembered.
+    let remembered = |set: u32| {
+        let mut asks = run
+            .calls
+            .iter()
+            .filter(|call| call.role == SemanticRole::Ask);
+        asks.any(|call| call.set == set && call.named)
+    };
     let judged: Vec<_> = run
         .calls
         .iter()
-        .filter(|call| call.named)
+        .filter(|call| call.named && remembered(call.set))
         .map(|call| (call, hit(run, call)))
         .collect();
     let share = |role: SemanticRole, counts: fn(&SemanticCall, &SemanticCall) -> bool| {
@@ -97,7 +105,14 @@ mod tests {
             call(1, Ask, Some(0)),
             call(1, Same, None),
             nameless,
-            failed,
+            failed.clone(),
+            // A set whose first prompt was not answered shows nothing.
+            SemanticCall {
+                set: 2,
+                role: Ask,
+                ..failed
+            },
+            call(2, Near, None),
         ];
         let found = finding(&SemanticRun {
             chain: "c".to_owned(),
@@ -106,7 +121,7 @@ mod tests {
         });
         assert_eq!((found.same.prompts, found.same.hits), (3, 1));
         assert_eq!((found.near.prompts, found.near.hits), (2, 1));
-        assert_eq!((found.astray, found.nameless, found.failed), (2, 1, 1));
+        assert_eq!((found.astray, found.nameless, found.failed), (2, 1, 2));
         assert_eq!((found.hit_ttft, found.miss_ttft), (Some(10.0), Some(50.0)));
         assert_eq!(found.near.interval, share_interval(1, 2));
     }
