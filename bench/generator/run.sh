@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Measures hopscope's load generator beside aiperf (and guidellm) against an engine that knows the truth.
 #
-#   bench/generator/run.sh                             hopscope and aiperf at 1, 100, 500, 1000 streams, about 40 minutes
+#   bench/generator/run.sh                             hopscope and aiperf at 1, 100, 500, 1000 streams, about 20 minutes
 #   bench/generator/run.sh --with guidellm             guidellm too, up to 100 streams
 #   bench/generator/run.sh --streams 100 --rounds 3    less
 #   HOPSCOPE=other/hopscope bench/generator/run.sh …   another build
