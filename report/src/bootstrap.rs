@@ -19,7 +19,8 @@ impl Random {
 }
 
 /// The 95 % interval of `statistic` over `blocks`; `None` with fewer than two blocks, or where a
-/// resample has no statistic.
+/// resample has no statistic. A statistic may be infinite, where it is only known to be larger than all
+/// that was seen: so is the upper end then, and where the lower end would be, nothing is known.
 pub(crate) fn interval<T>(
     blocks: &[T],
     statistic: impl Fn(&[&T]) -> Option<f64>,
@@ -36,10 +37,9 @@ pub(crate) fn interval<T>(
         found.push(statistic(&sample)?);
     }
     crate::quantile::sort(&mut found);
-    Some((
-        crate::quantile::plain(&found, 0.025)?,
-        crate::quantile::plain(&found, 0.975)?,
-    ))
+    let low = crate::quantile::plain(&found, 0.025)?;
+    let high = crate::quantile::plain(&found, 0.975)?;
+    low.is_finite().then_some((low, high))
 }
 
 #[cfg(test)]
@@ -54,6 +54,15 @@ mod tests {
     fn one_block_has_no_interval_and_equal_blocks_have_none_to_speak_of() {
         assert_eq!(interval(&[1.0], mean), None);
         assert_eq!(interval(&[2.0; 10], mean), Some((2.0, 2.0)));
+    }
+
+    #[test]
+    fn an_end_among_infinite_statistics_is_open() {
+        let largest = |sample: &[&f64]| sample.iter().copied().copied().reduce(f64::max);
+        let mut blocks = [1.0; 10];
+        blocks[0] = f64::INFINITY;
+        assert_eq!(interval(&blocks, largest), Some((1.0, f64::INFINITY)));
+        assert_eq!(interval(&[f64::INFINITY; 3], largest), None);
     }
 
     #[test]

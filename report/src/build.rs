@@ -8,8 +8,14 @@ mod probe;
 mod repetition;
 mod row;
 mod server;
+mod strata;
+mod task;
+#[cfg(test)]
+mod tests;
+mod unsent;
 
 pub(crate) use arm::window;
+pub(crate) use unsent::of_cell as unsent_of;
 
 use crate::gather::{Gathered, gather};
 use crate::model::{Arm, Report, RunInfo};
@@ -127,6 +133,16 @@ fn info(run: Gathered) -> RunInfo {
     }
 }
 
+/// Whether two cells are driven in one way. A share of capacity is one way, whatever rate it came to.
+fn alike(a: &Drive, b: &Drive) -> bool {
+    match (a, b) {
+        (Drive::Open { share: Some(a), .. }, Drive::Open { share: Some(b), .. }) => {
+            a.total_cmp(b).is_eq()
+        }
+        _ => a == b,
+    }
+}
+
 /// The cells of each arm, over blocks: gateways first, as the manifest orders the chains, then by
 /// drive. Steps of the capacity search, experiments of operation and floor probes are no arms.
 fn groups(run: &Gathered) -> Vec<Vec<&Cell>> {
@@ -142,7 +158,7 @@ fn groups(run: &Gathered) -> Vec<Vec<&Cell>> {
         let same = |group: &Vec<&Cell>| {
             group
                 .first()
-                .is_some_and(|c| c.chain == cell.chain && label(&c.drive) == label(&cell.drive))
+                .is_some_and(|c| c.chain == cell.chain && alike(&c.drive, &cell.drive))
         };
         match groups.iter_mut().find(|g| same(g)) {
             Some(group) => group.push(cell),
@@ -178,15 +194,22 @@ fn order(drive: &Drive) -> (u8, f64) {
     }
 }
 
-/// The drive in words: what makes two cells of two chains comparable.
+/// A share in percent, with as many digits as it was written with.
+fn percent(share: f64) -> String {
+    // A share that a person writes has fewer digits than this, and its product with 100 more.
+    let text = format!("{:.9}", share * 100.0);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// The drive in words, different for drives that are not alike: rates that were asked for are written in full.
 pub(crate) fn label(drive: &Drive) -> String {
     match drive {
         Drive::Closed { concurrency } => format!("{concurrency} at once"),
         Drive::Open {
             rate,
             share: Some(share),
-        } => format!("{:.0} % of capacity ({rate:.1}/s)", share * 100.0),
-        Drive::Open { rate, share: None } => format!("{rate:.1}/s"),
+        } => format!("{} % of capacity ({rate:.1}/s)", percent(*share)),
+        Drive::Open { rate, share: None } => format!("{rate}/s"),
         Drive::Tenant {
             tenant,
             rate,

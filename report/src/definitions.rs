@@ -14,7 +14,7 @@ const fn define(name: &'static str, meaning: &'static str) -> Definition {
 }
 
 /// Every word of the report, in the order in which it is shown.
-pub const DEFINITIONS: [Definition; 38] = [
+pub const DEFINITIONS: [Definition; 40] = [
     define(
         "request",
         "outer tap began to write the last request byte → inner tap read it (first attempt)",
@@ -47,11 +47,11 @@ pub const DEFINITIONS: [Definition; 38] = [
     ),
     define(
         "bounds",
-        "median of the lower and of the upper ends of each value's interval: a read dates its bytes only so far",
+        "median of the lower and of the upper ends of each value's interval, by the same weights and losses as p50: a read dates its bytes only so far",
     ),
     define(
         "interval",
-        "95 % of the median, by resampling blocks; none with fewer than two blocks",
+        "95 % of the median, by resampling blocks, calls without an end ranked at the top as in the median itself; none with fewer than two blocks. “Open”: its upper end falls on such calls",
     ),
     define(
         "floor",
@@ -75,7 +75,7 @@ pub const DEFINITIONS: [Definition; 38] = [
     ),
     define(
         "task",
-        "of an agent: first turn taken up → end of the last one; one with a failed or missing part is a lower bound",
+        "of an agent: first turn taken up → end of the last one; one with a failed or missing part is a lower bound, here and in added E2E of a task",
     ),
     define(
         "model time, tool time of a task",
@@ -95,7 +95,7 @@ pub const DEFINITIONS: [Definition; 38] = [
     ),
     define(
         "cached prompt tokens",
-        "cached ÷ all prompt tokens, as the server's usage has them, over the calls where it states both",
+        "cached ÷ all prompt tokens, as the server's usage has them, over the calls where it states both; how many these are is said where not all do",
     ),
     define(
         "KV cache, prompt cache",
@@ -115,7 +115,7 @@ pub const DEFINITIONS: [Definition; 38] = [
     ),
     define(
         "perturbation",
-        "(E2E tapped − E2E untapped) − (the taps' own delay + floor): what inserting the taps changed beyond what they account for",
+        "(E2E tapped − E2E untapped) − (the taps' own delay + floor): what inserting the taps changed beyond what they account for. Not given unless the servers count the same prompt and completion tokens for both",
     ),
     define(
         "cold start",
@@ -156,6 +156,14 @@ pub const DEFINITIONS: [Definition; 38] = [
     define(
         "missed, blocked",
         "prompts that must be blocked and were not, and that must pass and did not; a prompt counts once, whatever its repetitions",
+    ),
+    define(
+        "sent n of m scheduled",
+        "calls that were due and not sent, since as many as may be were in flight: they rank at the top of TTFT, E2E and TPOT, and are in no leg",
+    ),
+    define(
+        "rises, falls",
+        "of a figure over a course: by the sign of Kendall's S (pairs of phases that rise less those that fall), where p is below 0.05",
     ),
     define(
         "saturated",

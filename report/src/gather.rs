@@ -61,6 +61,19 @@ impl CacheUsage {
         }
     }
 
+    /// A call, by the usage of its answer.
+    pub(crate) fn add_call(&mut self, call: &ClientCall) {
+        self.add(
+            call.usage_cached.map(u64::from),
+            call.usage_prompt.map(u64::from),
+        );
+    }
+
+    /// Cached ÷ all prompt tokens of those that state both; `None` of none.
+    pub(crate) fn share(&self) -> Option<f64> {
+        (self.prompt > 0).then(|| self.cached as f64 / self.prompt as f64)
+    }
+
     pub(crate) fn join(&mut self, other: Self) {
         self.calls += other.calls;
         self.stated += other.stated;
@@ -201,10 +214,7 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
     let mut by_cell: HashMap<u32, Vec<Joined>> = HashMap::new();
     let mut usage: HashMap<u32, CacheUsage> = HashMap::new();
     for client in calls {
-        usage.entry(client.cell).or_default().add(
-            client.usage_cached.map(u64::from),
-            client.usage_prompt.map(u64::from),
-        );
+        usage.entry(client.cell).or_default().add_call(&client);
         if !client.warmup {
             let taps = tapped.remove(&(client.cell, client.seq));
             by_cell

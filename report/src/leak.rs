@@ -4,7 +4,7 @@
 //! is widened by their rank correlation (Hamed and Rao, J. Hydrology 204, 1998).
 
 use crate::build::window;
-use crate::drift::{slopes, steady, variance};
+use crate::drift::{slopes, steady, variance, widening};
 use crate::gather::Gathered;
 use crate::model::{Arm, Leak, LeakFinding};
 use crate::quantile::{plain, sort};
@@ -51,6 +51,7 @@ pub(crate) fn leaks(run: &Gathered, cells: &[&Cell], whole: &Arm) -> Vec<Leak> {
         Some(Leak {
             run: run.name.clone(),
             chain: whole.chain.clone(),
+            simulated: whole.simulated,
             figure,
             unit,
             samples: points.len(),
@@ -111,34 +112,6 @@ fn robust(points: &[(f64, f64)]) -> Option<(f64, (f64, f64))> {
     let low = at(((count - spread) / 2.0).floor())?;
     let high = at(((count + spread) / 2.0).ceil() + 1.0)?;
     Some((slope, (low, high)))
-}
-
-/// By how much the correlation of neighbours widens the variance of Kendall's statistic; never below 1.
-fn widening(points: &[(f64, f64)], slope: f64) -> f64 {
-    let rest: Vec<f64> = points.iter().map(|(x, y)| y - slope * x).collect();
-    let mut order: Vec<usize> = (0..rest.len()).collect();
-    order.sort_by(|a, b| rest[*a].total_cmp(&rest[*b]));
-    let n = rest.len() as f64;
-    // Ranks about their mean.
-    let mut ranks = vec![0.0; rest.len()];
-    for (rank, at) in order.into_iter().enumerate() {
-        ranks[at] = rank as f64 - (n - 1.0) / 2.0;
-    }
-    let power: f64 = ranks.iter().map(|r| r * r).sum();
-    if power <= 0.0 {
-        return 1.0;
-    }
-    let mut sum = 0.0;
-    for lag in 1..rest.len().saturating_sub(2) {
-        let shared: f64 = ranks.iter().zip(&ranks[lag..]).map(|(a, b)| a * b).sum();
-        let correlation = shared / power;
-        // What chance alone makes is left out.
-        if correlation.abs() > 1.96 / n.sqrt() {
-            let left = n - lag as f64;
-            sum += left * (left - 1.0) * (left - 2.0) * correlation;
-        }
-    }
-    (1.0 + 2.0 * sum / (n * (n - 1.0) * (n - 2.0))).max(1.0)
 }
 
 fn judge(hours: f64, stretches: usize, (low, high): (f64, f64)) -> LeakFinding {

@@ -70,11 +70,13 @@ pub struct LegRow {
     pub p95: Reading,
     /// 99th percentile.
     pub p99: Reading,
-    /// Mean.
+    /// Mean of the values: what was lost is not in it.
     pub mean: Option<f64>,
-    /// Median of the lower and of the upper bounds: how far the median can be trusted.
+    /// Median of the lower and of the upper bounds, by the same weights and losses as `p50`: how far it can be
+    /// trusted. `None` where `p50` is no value.
     pub bounds: Option<(f64, f64)>,
-    /// 95 % interval of the median over blocks.
+    /// 95 % interval of the median over blocks; `None` where `p50` is no value. Its upper end is infinite, and
+    /// null in JSON, where the medians of resamples fall on calls whose end was not seen.
     pub interval: Option<(f64, f64)>,
     /// Median of the same leg of the `relay` probe that ran in the same blocks.
     pub floor: Option<f64>,
@@ -113,6 +115,9 @@ pub struct ToolRow {
 pub struct Strata {
     /// Calls sent, warm-up apart.
     pub sent: usize,
+    /// Calls that were due and not sent, since as many as may be were in flight: lower bounds in every figure
+    /// of the client. `None` of a phase for which it is not known how many: those figures have no quantiles.
+    pub unsent: Option<u64>,
     /// By client outcome.
     pub outcomes: Vec<(String, usize)>,
     /// By class of pairing; none of a chain without an inner tap.
@@ -141,6 +146,8 @@ pub struct Arm {
     pub chain: String,
     /// Its kind.
     pub kind: String,
+    /// A part of the chain is a stand-in.
+    pub simulated: bool,
     /// How it was driven.
     pub drive: Drive,
     /// The drive in words.
@@ -170,9 +177,11 @@ pub struct Arm {
     pub tokens_rate: Option<f64>,
     /// Calls a second that met the scenario's objective, each by itself; `None` where it has none.
     pub goodput: Option<f64>,
-    /// Prompt tokens that the server served from a cache, of all prompt tokens; `None` where it does
-    /// not say.
+    /// Prompt tokens that the server served from a cache, of all prompt tokens, over the calls whose usage
+    /// states both; `None` where none does.
     pub cached_share: Option<f64>,
+    /// How many of the calls sent state both.
+    pub cached_stated: u64,
     /// Answers in which another tenant's secret stood; `None` where none was looked for.
     pub leaked: Option<u64>,
     /// Content events inner ÷ outer, mean over calls.
@@ -181,17 +190,19 @@ pub struct Arm {
     pub joined_percent: Option<f64>,
     /// CPU seconds of the gateway an answered call, warm-up in both.
     pub gateway_cpu: Option<f64>,
-    /// Memory of the gateway at a cell's end, the largest of its cells, bytes.
+    /// Memory of the gateway at a cell's end, the largest of its cells, bytes; `None` where it was not
+    /// measured in every cell.
     pub gateway_memory: Option<u64>,
     /// Median of what the gateway claims as its overhead.
     pub claimed: Option<f64>,
-    /// Added E2E of whole agent tasks: the sum over their own calls.
+    /// Added E2E of whole agent tasks: the sum over their own calls. A task that failed, is short of turns or
+    /// has a call without a leg is a lower bound. `None` where no task has all of its legs.
     pub task_added: Option<LegRow>,
     /// Turns and tasks of an agent; `None` for arms of single calls.
     pub agent: Option<AgentRows>,
     /// What the components say of themselves.
     pub server: ServerSide,
-    /// Median prompt tokens as the server counted; arms that disagree are not compared.
+    /// Median prompt tokens as the server counted.
     pub prompt_tokens: Option<f64>,
 }
 
@@ -242,6 +253,8 @@ pub struct HitRate {
     /// Nothing of the arm is missing from it: no look failed at a cell's begin or end, nothing started anew,
     /// no call kept its usage to itself.
     pub whole: bool,
+    /// Calls or requests whose usage states both numbers, and all of them; `None` of what is counted otherwise.
+    pub stated: Option<(u64, u64)>,
     /// Its 95 % interval, by resampling blocks; `None` of one block.
     pub interval: Option<(f64, f64)>,
 }
@@ -299,6 +312,8 @@ pub struct Perturbation {
     pub run: String,
     /// The chain.
     pub chain: String,
+    /// A part of it is a stand-in.
+    pub simulated: bool,
     /// The drive in words.
     pub label: String,
     /// Difference of the medians of E2E, with its interval.
@@ -318,12 +333,19 @@ pub struct Drift {
     pub run: String,
     /// The chain.
     pub chain: String,
+    /// A part of it is a stand-in.
+    pub simulated: bool,
     /// What is looked at.
     pub figure: &'static str,
     /// Phases that it could be read in.
     pub phases: usize,
-    /// By how much it changes an hour: nanoseconds, or a share.
+    /// Phases of the course.
+    pub of: usize,
+    /// By how much it changes an hour: nanoseconds, or a share. With ties it may be 0 though there is a trend.
     pub slope_per_hour: f64,
+    /// Kendall's S: pairs of phases in which the later is the larger, less those in which it is the smaller.
+    /// Its sign is the direction of the trend.
+    pub s: i64,
     /// Probability of as clear a trend where there is none.
     pub p: f64,
 }
@@ -405,6 +427,8 @@ pub struct Leak {
     pub run: String,
     /// The chain.
     pub chain: String,
+    /// A part of it is a stand-in.
+    pub simulated: bool,
     /// What is looked at.
     pub figure: &'static str,
     /// `bytes`, or empty for a count.

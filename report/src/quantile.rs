@@ -37,26 +37,45 @@ const FIRM_BEYOND: f64 = 100.0;
 /// printed from three samples on.
 pub(crate) fn quantile(sorted: &[f64], censored: usize, q: f64, rules: &Rules) -> Reading {
     let total = sorted.len() + censored;
+    match rests_on_few(total, censored, q, rules) {
+        Ok(few) => reading(ranked(sorted, total, q), sorted.last(), few),
+        Err(refused) => refused,
+    }
+}
+
+/// Whether the quantile `q` of `total` calls, `censored` of which have no end, rests on few of them.
+///
+/// # Errors
+/// It is not to be printed, and why.
+pub(crate) fn rests_on_few(
+    total: usize,
+    censored: usize,
+    q: f64,
+    rules: &Rules,
+) -> Result<bool, Reading> {
     if total == 0 {
-        return Reading::NotMeasured;
+        return Err(Reading::NotMeasured);
     }
     if let Some(refused) = too_lossy(censored, total, q, rules) {
-        return refused;
+        return Err(refused);
     }
     let beyond = (1.0 - q) * total as f64;
     let least = if q <= 0.5 { 1.5 } else { rules.beyond };
     // A hair of rounding is no missing sample.
     if beyond + 1e-6 < least {
-        return Reading::Refused(format!("{total} samples: too few beyond it"));
+        return Err(Reading::Refused(format!(
+            "{total} samples: too few beyond it"
+        )));
     }
-    match at(sorted, total, q) {
-        Some(value) => Reading::Value {
-            value,
-            few: beyond < FIRM_BEYOND,
-        },
-        None => sorted
-            .last()
-            .map_or(Reading::NotMeasured, |largest| Reading::AtLeast(*largest)),
+    Ok(beyond < FIRM_BEYOND)
+}
+
+/// `value`, or that it is more than the `largest` that was seen.
+pub(crate) fn reading(value: Option<f64>, largest: Option<&f64>, few: bool) -> Reading {
+    match (value, largest) {
+        (Some(value), _) => Reading::Value { value, few },
+        (None, Some(largest)) => Reading::AtLeast(*largest),
+        (None, None) => Reading::NotMeasured,
     }
 }
 
@@ -71,10 +90,10 @@ pub(crate) fn too_lossy(censored: usize, total: usize, q: f64, rules: &Rules) ->
     })
 }
 
-/// Linear interpolation between order statistics (R's type 7); `None` where the rank falls on a
-/// censored sample.
-fn at(sorted: &[f64], total: usize, q: f64) -> Option<f64> {
-    let rank = q * (total - 1) as f64;
+/// Linear interpolation between order statistics (R's type 7) of `total` values, of which the smallest are
+/// `sorted`; `None` where the rank falls on one of the others.
+pub(crate) fn ranked(sorted: &[f64], total: usize, q: f64) -> Option<f64> {
+    let rank = q * total.checked_sub(1)? as f64;
     // Truncation is the meaning: the order statistic below the rank.
     let below = rank.floor() as usize;
     let low = *sorted.get(below)?;
@@ -82,16 +101,18 @@ fn at(sorted: &[f64], total: usize, q: f64) -> Option<f64> {
     if part == 0.0 {
         return Some(low);
     }
-    Some(low + (*sorted.get(below + 1)? - low) * part)
+    let high = *sorted.get(below + 1)?;
+    // Equal ends may both be infinite: their difference is no number.
+    Some(if low == high {
+        low
+    } else {
+        low + (high - low) * part
+    })
 }
 
 /// The quantile of a sorted slice without any rule, for inner work.
 pub(crate) fn plain(sorted: &[f64], q: f64) -> Option<f64> {
-    if sorted.is_empty() {
-        None
-    } else {
-        at(sorted, sorted.len(), q)
-    }
+    ranked(sorted, sorted.len(), q)
 }
 
 /// Sorts in place; no value is ever NaN.

@@ -8,6 +8,8 @@ mod words;
 
 pub use html::html;
 pub use markdown::markdown;
+#[cfg(test)]
+pub(crate) use words::{cached, sent};
 
 use crate::Report;
 

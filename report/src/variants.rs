@@ -34,16 +34,12 @@ fn seen(report: &Report, table: &Variants, cell: &VariantCell) -> Vec<VariantSee
         .arms
         .iter()
         .filter(|arm| arm.chain == *chain)
-        .map(|arm| {
-            let of = report.runs.iter().find(|run| run.name == arm.run);
-            let info = of.and_then(|run| run.chains.iter().find(|c| c.name == *chain));
-            VariantSeen::Measured {
-                label: arm.label.clone(),
-                simulated: info.is_some_and(|info| info.simulated),
-                ttft_p50: arm.ttft.p50.clone(),
-                tpot_p50: arm.tpot.p50.clone(),
-                tokens_rate: arm.tokens_rate,
-            }
+        .map(|arm| VariantSeen::Measured {
+            label: arm.label.clone(),
+            simulated: arm.simulated,
+            ttft_p50: arm.ttft.p50.clone(),
+            tpot_p50: arm.tpot.p50.clone(),
+            tokens_rate: arm.tokens_rate,
         })
         .collect();
     if measured.is_empty() {

@@ -243,7 +243,7 @@ fn what_a_limit_lets_through_is_what_the_gateway_let_through() {
     let markdown = report::render::markdown(&report);
     for words in [
         "Precision of limits and budgets",
-        "| race · rpm | 15 calls in 1200",
+        "| race · rpm · simulated | 15 calls in 1200",
         "lets more through than its limit",
         "| holds |",
     ] {
@@ -410,7 +410,7 @@ fn false_hits_of_a_semantic_cache_are_found_and_a_strict_one_has_none() {
     assert_eq!(counts("none"), (0, 0));
     let page = report::render::markdown(&report);
     for told in [
-        "strict · a | 2 of 2",
+        "strict · a · simulated | 2 of 2",
         "no false hit among these prompts",
         "gives answers to other questions",
         "no cache by meaning was seen at work",

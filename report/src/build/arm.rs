@@ -2,9 +2,10 @@
 
 use super::pace::taken;
 use super::row::{Block, row};
-use super::{agent, label, server};
-use crate::gather::{Gathered, Joined, Tapped};
-use crate::model::{Arm, LegRow, Strata};
+use super::strata::strata;
+use super::{agent, label, server, task, unsent};
+use crate::gather::{CacheUsage, Gathered, Joined, Tapped};
+use crate::model::{Arm, LegRow, Reading};
 use crate::quantile::{Rules, plain, sort};
 use config::scenario::Slo;
 use record::client::{CallOutcome, ClientCall};
@@ -31,7 +32,7 @@ pub(super) const LEGS: [(&str, Pick); 10] = [
 ];
 
 /// The calls of one block.
-type Calls<'a> = Vec<&'a Joined>;
+pub(super) type Calls<'a> = Vec<&'a Joined>;
 
 /// A cell's window, or that of one of its phases.
 pub(crate) fn window(cell: &Cell, phase: Option<usize>) -> (Nanos, Nanos) {
@@ -68,6 +69,14 @@ fn due_in<'a>(cell: &Cell, phase: Option<usize>, calls: &'a [Joined]) -> Calls<'
     calls.iter().filter(due).collect()
 }
 
+/// How many calls of `cell` were due, in that phase, and not sent; `None` where that is not known.
+fn unsent_in(cell: &Cell, phase: Option<usize>, calls: &[Joined]) -> Option<u64> {
+    match phase {
+        None => Some(unsent::of_cell(cell)),
+        Some(_) => unsent::within(cell, calls, window(cell, phase)),
+    }
+}
+
 /// The calls of an arm, warm-up left out.
 pub(super) fn calls<'a>(
     run: &'a Gathered,
@@ -79,7 +88,7 @@ pub(super) fn calls<'a>(
 }
 
 /// Legs that stand for one call with one inner exchange: the others are strata of their own.
-fn headline(tapped: &Tapped) -> Option<&Legs> {
+pub(super) fn headline(tapped: &Tapped) -> Option<&Legs> {
     let single = tapped.class == record::pairing::CallClass::Served && !tapped.resent;
     tapped.legs.as_ref().filter(|_| single)
 }
@@ -91,12 +100,18 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
     let drive = cells.first().map(|c| part(&c.drive, phase));
     let info = run.manifest.chains.iter().find(|c| c.name == chain);
     // The parts of a course that was taken up again are one block.
-    let mut by_block: BTreeMap<u32, Calls<'_>> = BTreeMap::new();
+    let mut by_block: BTreeMap<u32, (Calls<'_>, Option<u64>)> = BTreeMap::new();
     for cell in cells {
-        let calls = due_in(cell, phase, run.calls_of(cell.id));
-        by_block.entry(cell.block).or_default().extend(calls);
+        let calls = run.calls_of(cell.id);
+        let (sent, unsent) = by_block
+            .entry(cell.block)
+            .or_insert_with(|| (Vec::new(), Some(0)));
+        sent.extend(due_in(cell, phase, calls));
+        *unsent = unsent
+            .zip(unsent_in(cell, phase, calls))
+            .map(|(a, b)| a + b);
     }
-    let blocks: Vec<Calls<'_>> = by_block.into_values().collect();
+    let (blocks, unsent): (Vec<Calls<'_>>, Vec<Option<u64>>) = by_block.into_values().unzip();
     let all = || blocks.iter().flat_map(|b| b.iter());
     let floors: Vec<Calls<'_>> = cells
         .iter()
@@ -145,25 +160,30 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
     let ratios: Vec<f64> = all()
         .filter_map(|j| j.taps.as_ref()?.legs.as_ref()?.merge_ratio)
         .collect();
+    let mut cache = CacheUsage::default();
+    all().for_each(|j| cache.add_call(&j.client));
     // Only these have an inner tap (the configuration check sees to it).
     let kind = info.map(|i| i.kind.as_str());
     let two_taps = matches!(kind, Some("gateway" | "loop" | "relay"));
+    let drive = drive.unwrap_or(Drive::Closed { concurrency: 0 });
+    let client =
+        |name, pick: fn(&ClientCall) -> Option<f64>| client(name, (&blocks, &unsent), rules, pick);
     Arm {
+        simulated: info.map_or(run.manifest.simulated, |i| i.simulated),
         kind: info.map(|i| i.kind.clone()).unwrap_or_default(),
         run: run.name.clone(),
-        label: drive.as_ref().map(label).unwrap_or_default(),
-        drive: drive.unwrap_or(Drive::Closed { concurrency: 0 }),
+        label: label(&drive),
         saturated: cells.iter().any(|c| c.saturated == Some(true)),
         blocks: blocks.len(),
-        strata: strata(&blocks, two_taps),
+        strata: strata(&blocks, &unsent, two_taps),
         legs: legs(&blocks, &floors, rules),
         recovered: recovered(&blocks, rules),
-        ttft: client("TTFT", &blocks, rules, |c| c.ttft().map(|n| n as f64)),
-        ttft_intended: client("TTFT from intended send", &blocks, rules, |c| {
+        ttft: client("TTFT", |c| c.ttft().map(|n| n as f64)),
+        ttft_intended: client("TTFT from intended send", |c| {
             c.ttft_intended().map(|n| n as f64)
         }),
-        e2e: client("E2E", &blocks, rules, |c| c.e2e().map(|n| n as f64)),
-        tpot: client("TPOT", &blocks, rules, ClientCall::tpot),
+        e2e: client("E2E", |c| c.e2e().map(|n| n as f64)),
+        tpot: client("TPOT", ClientCall::tpot),
         rate: (seconds > 0.0).then(|| complete as f64 / seconds),
         tokens_rate: tokens
             .filter(|_| seconds > 0.0)
@@ -173,26 +193,30 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
             .filter(|slo| due > 0.0 && bounds_a_call(slo))
             .map(|slo| all().filter(|j| meets(&j.client, slo)).count() as f64 / due),
         leaked: cells.iter().map(|c| c.leaked).sum(),
-        cached_share: cached_share(all().map(|j| &j.client)),
+        cached_share: cache.share(),
+        cached_stated: cache.stated,
         merge_ratio: (!ratios.is_empty()).then(|| ratios.iter().sum::<f64>() / ratios.len() as f64),
         joined_percent: (events > 0).then(|| 100.0 * joined as f64 / events as f64),
         gateway_cpu: cpu
             .filter(|_| answered > 0)
             .map(|cpu| cpu / answered as f64),
-        gateway_memory: cells
-            .iter()
-            .filter(|_| whole)
-            .filter_map(|c| c.gateway_memory)
-            .max(),
+        gateway_memory: memory(cells).filter(|_| whole),
         claimed: middle(
             all().filter_map(|j| j.taps.as_ref()?.claimed.or(j.client.claimed_overhead)),
         ),
-        task_added: tasks(&blocks, rules),
+        task_added: task::added(&blocks, &drive, rules),
         agent: agent::rows(run, cells, rules),
         server: server::server(run, cells, phase),
         prompt_tokens: middle(all().filter_map(|j| j.client.usage_prompt.map(u64::from))),
         chain,
+        drive,
     }
+}
+
+/// The largest of the cells' memory; `None` where one was not measured, for it may be the largest.
+fn memory(cells: &[&Cell]) -> Option<u64> {
+    let all: Option<Vec<u64>> = cells.iter().map(|c| c.gateway_memory).collect();
+    all?.into_iter().max()
 }
 
 /// The objective bounds what a single call can meet or miss.
@@ -210,32 +234,23 @@ fn meets(call: &ClientCall, slo: &Slo) -> bool {
         && within(slo.tpot_p95, call.tpot())
 }
 
-/// Cached ÷ all prompt tokens over the calls for which the server gives both.
-fn cached_share<'a>(calls: impl Iterator<Item = &'a ClientCall>) -> Option<f64> {
-    let (cached, all) = calls
-        .filter_map(|c| Some((c.usage_cached?, c.usage_prompt?)))
-        .fold((0_u64, 0_u64), |(cached, all), (c, a)| {
-            (cached + u64::from(c), all + u64::from(a))
-        });
-    (all > 0).then(|| cached as f64 / all as f64)
-}
-
 fn middle(values: impl Iterator<Item = u64>) -> Option<f64> {
     let mut values: Vec<f64> = values.map(|v| v as f64).collect();
     sort(&mut values);
     plain(&values, 0.5)
 }
 
-/// A figure of the client's: calls that did not end well enter as lower bounds.
+/// A figure of the client's: calls that did not end well, or were due and not sent, enter as lower bounds.
 fn client(
     name: &'static str,
-    blocks: &[Calls<'_>],
+    (blocks, unsent): (&[Calls<'_>], &[Option<u64>]),
     rules: &Rules,
-    pick: impl Fn(&ClientCall) -> Option<f64>,
+    pick: fn(&ClientCall) -> Option<f64>,
 ) -> LegRow {
     let made: Vec<Block> = blocks
         .iter()
-        .map(|calls| {
+        .zip(unsent)
+        .map(|(calls, unsent)| {
             let mut block = Block::default();
             for call in calls.iter().map(|j| &j.client) {
                 match pick(call).filter(|_| !call.outcome.censored()) {
@@ -244,10 +259,25 @@ fn client(
                     None => {}
                 }
             }
+            let unsent = usize::try_from(unsent.unwrap_or(0)).unwrap_or(usize::MAX);
+            block.censor_all(unsent);
             block
         })
         .collect();
-    row(name, &made, rules)
+    let mut found = row(name, &made, rules);
+    if unsent.iter().any(Option::is_none) {
+        refuse(&mut found);
+    }
+    found
+}
+
+/// Takes the quantiles out: those of calls of which some are missing, nobody knows how many, are too good.
+fn refuse(row: &mut LegRow) {
+    let why = "calls were due and not sent; how many of this phase is not known";
+    for reading in [&mut row.p50, &mut row.p95, &mut row.p99] {
+        *reading = Reading::Refused(why.to_owned());
+    }
+    (row.bounds, row.interval) = (None, None);
 }
 
 fn legs(blocks: &[Calls<'_>], floors: &[Calls<'_>], rules: &Rules) -> Vec<LegRow> {
@@ -340,69 +370,4 @@ fn lost(joined: &Joined) -> bool {
     use record::pairing::CallClass::{Conflict, Unexplained};
     let unpaired = |t: &Tapped| matches!(t.class, Conflict | Unexplained);
     joined.client.outcome.censored() || joined.taps.as_ref().is_none_or(unpaired)
-}
-
-/// Added E2E of agent tasks: the sum over the calls of each task, where every call has its leg.
-fn tasks(blocks: &[Calls<'_>], rules: &Rules) -> Option<LegRow> {
-    let mut any = false;
-    let made: Vec<Block> = blocks
-        .iter()
-        .map(|calls| {
-            let mut sums: BTreeMap<u32, Option<Span>> = BTreeMap::new();
-            for joined in calls {
-                let Some((task, _)) = joined.client.task else {
-                    continue;
-                };
-                any = true;
-                let added = joined
-                    .taps
-                    .as_ref()
-                    .and_then(headline)
-                    .and_then(|l| l.added_text.or(l.added_end));
-                let zero = Span {
-                    value: 0,
-                    low: 0,
-                    high: 0,
-                };
-                let sum = sums.entry(task).or_insert(Some(zero));
-                *sum = sum.zip(added).map(|(a, b)| a.plus(b));
-            }
-            let mut block = Block::default();
-            sums.into_values().flatten().for_each(|sum| block.span(sum));
-            block
-        })
-        .collect();
-    any.then(|| row("added E2E of a task", &made, rules))
-}
-
-/// What became of the calls. Where there is no inner tap, nothing is paired: no call is of a class.
-fn strata(blocks: &[Calls<'_>], two_taps: bool) -> Strata {
-    let mut strata = Strata::default();
-    let mut outcomes: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut classes: BTreeMap<&str, usize> = BTreeMap::new();
-    let (mut pairable, mut paired) = (0_usize, 0_usize);
-    for joined in blocks.iter().flat_map(|b| b.iter()) {
-        strata.sent += 1;
-        *outcomes.entry(joined.client.outcome.name()).or_default() += 1;
-        strata.fresh += usize::from(!joined.client.reused);
-        let Some(tapped) = &joined.taps else { continue };
-        if two_taps {
-            *classes.entry(tapped.class.name()).or_default() += 1;
-            pairable += usize::from(tapped.pairable);
-            paired += usize::from(tapped.pairable && tapped.paired);
-        }
-        strata.resent += usize::from(tapped.resent);
-        strata.text_differs += usize::from(tapped.text_differs());
-        strata.identity_broken += usize::from(tapped.identity_broken);
-        strata.pressured += tapped
-            .legs
-            .as_ref()
-            .map_or(0, |l| u64::from(l.tokens.pressured));
-    }
-    let owned =
-        |map: BTreeMap<&str, usize>| map.into_iter().map(|(k, v)| (k.to_owned(), v)).collect();
-    strata.pairing = (pairable > 0).then(|| paired as f64 / pairable as f64);
-    strata.outcomes = owned(outcomes);
-    strata.classes = owned(classes);
-    strata
 }

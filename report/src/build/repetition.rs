@@ -5,6 +5,7 @@ use crate::model::Repetition;
 use config::Scenario;
 use config::scenario::Prompts;
 use record::manifest::{Cell, Drive};
+use record::token_probe::TokenProbe;
 
 /// The repetition of `cells`; `None` where one of them has prompts that are not the scenario's own.
 pub(super) fn repetition(run: &Gathered, cells: &[&Cell]) -> Option<Repetition> {
@@ -12,7 +13,8 @@ pub(super) fn repetition(run: &Gathered, cells: &[&Cell]) -> Option<Repetition> 
     let mut sum = Repetition::default();
     for cell in cells {
         let calls = run.usage_of(cell.id).calls;
-        let one = of_cell(scenario, &cell.drive, calls)?;
+        let lengths = Lengths::of(scenario, &run.manifest.token_probes, &cell.chain);
+        let one = of_cell(scenario, lengths, &cell.drive, calls)?;
         sum.tokens += one.tokens;
         sum.prefix_tokens += one.prefix_tokens;
         sum.calls += one.calls;
@@ -21,8 +23,34 @@ pub(super) fn repetition(run: &Gathered, cells: &[&Cell]) -> Option<Repetition> 
     (sum.calls > 0).then_some(sum)
 }
 
+/// Tokens of a prompt's parts as they are sent, under the scenario's tokenizer.
+#[derive(Clone, Copy)]
+struct Lengths {
+    system: u32,
+    user: u32,
+}
+
+impl Lengths {
+    /// Those that the usage probe found for the chain; what is asked for, where none was made.
+    fn of(scenario: &Scenario, probes: &[TokenProbe], chain: &str) -> Self {
+        let mut found = probes
+            .iter()
+            .filter(|probe| probe.counted.iter().any(|one| one.chain == chain));
+        match found.next() {
+            Some(probe) => Self {
+                system: probe.system,
+                user: probe.user,
+            },
+            None => Self {
+                system: scenario.workload.system.as_ref().map_or(0, |s| s.tokens),
+                user: scenario.workload.input_tokens,
+            },
+        }
+    }
+}
+
 /// Of a cell of so many calls.
-fn of_cell(scenario: &Scenario, drive: &Drive, calls: u64) -> Option<Repetition> {
+fn of_cell(scenario: &Scenario, lengths: Lengths, drive: &Drive, calls: u64) -> Option<Repetition> {
     let workload = &scenario.workload;
     let (systems, system) = match drive {
         Drive::Closed { .. }
@@ -32,8 +60,8 @@ fn of_cell(scenario: &Scenario, drive: &Drive, calls: u64) -> Option<Repetition>
         | Drive::Experiment { .. } => workload
             .system
             .as_ref()
-            .map_or((0, 0), |system| (system.count, system.tokens)),
-        // One each, and the secret in it beside.
+            .map_or((0, 0), |system| (system.count, lengths.system)),
+        // One each, as long as was asked for, and the secret in it beside.
         Drive::Tenant { tenant, .. } => {
             let members = &scenario.tenants.as_ref()?.members;
             let member = members.iter().find(|member| member.name == *tenant)?;
@@ -41,7 +69,7 @@ fn of_cell(scenario: &Scenario, drive: &Drive, calls: u64) -> Option<Repetition>
         }
         Drive::Agent { .. } | Drive::Trace { .. } => return None,
     };
-    let (user, system) = (u64::from(workload.input_tokens), u64::from(system));
+    let (user, system) = (u64::from(lengths.user), u64::from(system));
     // Each text for the first time, in turn.
     let first = |texts: u64| texts.min(calls);
     let equal_calls = match workload.prompts {
@@ -61,13 +89,47 @@ fn of_cell(scenario: &Scenario, drive: &Drive, calls: u64) -> Option<Repetition>
 mod tests {
     use super::*;
 
-    fn of(workload: &str, calls: u64) -> Repetition {
+    fn scenario(workload: &str) -> Scenario {
         let text = format!(
             "name: s\nnumber: 1\nquestion: q\nworkload: {workload}\nclosed_loop: {{concurrency: [1], cell: {{calls: 1}}}}\n\
              blocks: 1\nwarmup: {{calls: 1}}\nseed: 1\n"
         );
-        let scenario = config::from_text::<Scenario>("s.yaml", &text).unwrap();
-        of_cell(&scenario, &Drive::Closed { concurrency: 1 }, calls).unwrap()
+        config::from_text::<Scenario>("s.yaml", &text)
+            .unwrap()
+            .into_inner()
+    }
+
+    fn of(workload: &str, calls: u64) -> Repetition {
+        let scenario = scenario(workload);
+        let lengths = Lengths::of(&scenario, &[], "c");
+        of_cell(&scenario, lengths, &Drive::Closed { concurrency: 1 }, calls).unwrap()
+    }
+
+    #[test]
+    fn lengths_that_the_usage_probe_found_are_those_that_are_sent() {
+        let scenario =
+            scenario("{input_tokens: 100, output_tokens: 16, system: {count: 3, tokens: 900}}");
+        let probe = TokenProbe {
+            reference: "c".to_owned(),
+            asked: 1_000,
+            system: 720,
+            user: 80,
+            template: 0.0,
+            each: 1.25,
+            counted: vec![record::token_probe::Counted {
+                chain: "c".to_owned(),
+                tokens: vec![1_000],
+                deviation: Some(0.0),
+            }],
+        };
+        let sent = |chain: &str| {
+            let lengths = Lengths::of(&scenario, std::slice::from_ref(&probe), chain);
+            let drive = Drive::Closed { concurrency: 1 };
+            let all = of_cell(&scenario, lengths, &drive, 10).unwrap();
+            (all.tokens, all.prefix_tokens)
+        };
+        assert_eq!(sent("c"), (8_000, 7 * 720));
+        assert_eq!(sent("not probed"), (10_000, 7 * 900));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! What the components' own metrics say of an arm, beside what the taps and the calls' own usage say.
 
+mod shares;
+
 use super::arm::{calls, window};
 use super::repetition::repetition;
 use crate::bootstrap;
@@ -9,61 +11,8 @@ use config::chain::Figure;
 use record::manifest::Cell;
 use record::pairing::CallClass;
 use record::scrape::{Gain, Look, Scraped, gain};
+use shares::{CACHE_OF_ANSWERS, SHARES, Share};
 use std::collections::BTreeMap;
-
-/// A share by counters: which figure of which others' sum, and what that counts.
-struct Share {
-    name: &'static str,
-    part: Figure,
-    /// The first whose figures a page has.
-    wholes: &'static [(&'static [Figure], &'static str)],
-}
-
-const CACHE_OF_ANSWERS: &str = "cache of answers";
-
-const SHARES: [Share; 5] = [
-    Share {
-        name: "KV cache",
-        part: Figure::PrefixHits,
-        wholes: &[(&[Figure::PrefixQueries], "prompt tokens looked up")],
-    },
-    Share {
-        name: "prompt cache",
-        part: Figure::CachedTokens,
-        wholes: &[(&[Figure::PromptTokens], "prompt tokens")],
-    },
-    Share {
-        name: "prefix index, the router's estimate",
-        part: Figure::IndexHitSum,
-        wholes: &[(&[Figure::IndexHitCount], "estimates")],
-    },
-    Share {
-        name: CACHE_OF_ANSWERS,
-        part: Figure::CacheHits,
-        wholes: &[
-            (&[Figure::CacheHits, Figure::CacheMisses], "hits and misses"),
-            (
-                &[Figure::CacheHits, Figure::UpstreamRequests],
-                "hits and requests passed on",
-            ),
-            (&[Figure::Requests], "requests"),
-        ],
-    },
-    Share {
-        name: "semantic cache",
-        part: Figure::SemanticHits,
-        wholes: &[
-            (
-                &[Figure::SemanticHits, Figure::SemanticMisses],
-                "hits and misses by similarity",
-            ),
-            (
-                &[Figure::CacheHits, Figure::UpstreamRequests],
-                "all hits and requests passed on",
-            ),
-        ],
-    },
-];
 
 /// One cell's looks at one endpoint.
 type Looks<'a> = Vec<&'a Look>;
@@ -192,6 +141,7 @@ fn rate(
         unit,
         source,
         whole,
+        stated: None,
         interval: bootstrap::interval(parts, share),
     }
 }
@@ -348,9 +298,13 @@ fn by_usage(run: &Gathered, cells: &[u32]) -> Option<HitRate> {
 
 fn of_usage(name: &'static str, source: &str, blocks: &[CacheUsage]) -> Option<HitRate> {
     let parts: Vec<Part> = blocks.iter().map(Part::of).collect();
-    let whole = blocks.iter().all(|usage| usage.stated == usage.calls);
-    let stated = blocks.iter().any(|usage| usage.stated > 0);
-    stated.then(|| rate(name, "prompt tokens", source.to_owned(), &parts, whole))
+    let mut all = CacheUsage::default();
+    blocks.iter().for_each(|usage| all.join(*usage));
+    let whole = all.stated == all.calls;
+    (all.stated > 0).then(|| HitRate {
+        stated: Some((all.stated, all.calls)),
+        ..rate(name, "prompt tokens", source.to_owned(), &parts, whole)
+    })
 }
 
 /// Cached prompt tokens of each request that reached the engine's side: an answer from the gateway's cache

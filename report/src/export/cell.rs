@@ -1,6 +1,7 @@
 //! One cell: its calls, and what every form says of it alike.
 
 use super::sample::Sample;
+use crate::build::unsent_of;
 use crate::quantile::Rules;
 use config::scenario::Arrivals;
 use config::{Chain, Scenario};
@@ -87,9 +88,10 @@ impl CellData<'_> {
         self.calls.len() - self.complete().count()
     }
 
-    /// A figure of every complete call that has it.
+    /// A figure of every complete call that has it. What was due and not sent is lost, too.
     pub(super) fn sample(&self, of: impl Fn(&ClientCall) -> Option<f64>) -> Sample {
-        Sample::of(self.complete().filter_map(of), self.lost())
+        let unsent = usize::try_from(unsent_of(self.cell)).unwrap_or(usize::MAX);
+        Sample::of(self.complete().filter_map(of), self.lost() + unsent)
     }
 
     /// Tokens of all complete calls by `of`; `None` where one of them does not say, or there is none.

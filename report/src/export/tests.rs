@@ -1,6 +1,7 @@
 //! A run made by hand, in which every tool's figure can be told from every other's.
 
 use super::*;
+use crate::quantile::Rules;
 use record::client::{CallOutcome, ClientCall};
 use record::rundir::SegmentWriter;
 use serde_json::json;
@@ -253,4 +254,26 @@ fn probes_and_searches_are_left_out_unless_they_are_named() {
         (&empty["completed"], &empty["request_rate"]),
         (&json!(0), &json!("inf"))
     );
+}
+
+#[test]
+fn a_percentile_is_null_where_many_calls_were_due_and_not_sent() {
+    let manifest: Manifest = serde_json::from_value(manifest()).unwrap();
+    let calls: Vec<ClientCall> = (0..100).map(|n| call(n, n)).collect();
+    let median = |scheduled| {
+        let mut cell = manifest.cells[0].clone();
+        (cell.scheduled, cell.sent) = (Some(scheduled), 100);
+        let data = CellData {
+            manifest: &manifest,
+            scenario: None,
+            chain: None,
+            cell: &cell,
+            calls: &calls,
+            gaps: None,
+        };
+        let ttft = data.sample(|call| call.ttft().map(|n| n as f64));
+        ttft.at(0.5, &Rules::default())
+    };
+    assert_eq!(median(100), Some(30.0 * MS as f64));
+    assert_eq!(median(120), None);
 }

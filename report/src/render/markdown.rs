@@ -104,7 +104,7 @@ fn headline(out: &mut String, report: &Report) -> std::fmt::Result {
         writeln!(
             out,
             "| {} | {}{} | {} | {} | {} | {} | {} |",
-            arm.chain,
+            words::marked(&arm.chain, arm.simulated),
             arm.label,
             if arm.saturated {
                 ", *saturated: queueing*"
@@ -195,7 +195,7 @@ fn clients(out: &mut String, report: &Report) -> std::fmt::Result {
             out,
             "| {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} | {} |",
             words::arm(arm),
-            arm.strata.sent,
+            words::sent(&arm.strata),
             words::rate(arm.rate),
             words::rate(arm.goodput),
             words::rate(arm.tokens_rate),
@@ -204,7 +204,7 @@ fn clients(out: &mut String, report: &Report) -> std::fmt::Result {
             reading(&arm.tpot.p50),
             reading(&arm.e2e.p50),
             reading(&arm.e2e.p95),
-            words::percent(arm.cached_share),
+            words::cached(arm),
             words::counts(&arm.strata.outcomes),
         )?;
     }
@@ -220,7 +220,7 @@ fn arm_section(out: &mut String, arm: &Arm) -> std::fmt::Result {
     writeln!(
         out,
         "{} calls in {} blocks: {}{}.",
-        arm.strata.sent,
+        words::sent(&arm.strata),
         arm.blocks,
         words::counts(&arm.strata.outcomes),
         pairing.unwrap_or_default()
@@ -344,15 +344,15 @@ fn drifts(out: &mut String, report: &Report) -> std::fmt::Result {
         writeln!(
             out,
             "| {} | {} | {} | {} | {:.3} | {} |",
-            drift.chain,
+            words::marked(&drift.chain, drift.simulated),
             drift.figure,
-            drift.phases,
+            words::phases(drift),
             words::slope(drift),
             drift.p,
             words::trend(drift)
         )?;
     }
-    Ok(())
+    writeln!(out, "\n{}", words::DRIFT)
 }
 
 fn perturbations(out: &mut String, report: &Report) -> std::fmt::Result {
@@ -368,7 +368,7 @@ fn perturbations(out: &mut String, report: &Report) -> std::fmt::Result {
         writeln!(
             out,
             "| {} | {} | {} | {} | {} | {} |",
-            p.chain,
+            words::marked(&p.chain, p.simulated),
             p.label,
             maybe(p.difference.as_ref().map(|d| d.value)),
             range(p.difference.as_ref().and_then(|d| d.interval)),

@@ -1,9 +1,9 @@
 //! What probes of tenants showed, as tables of words.
 
-use super::words::{ABSENT, counts, maybe, number, range, time};
+use super::words::{ABSENT, counts, marked, maybe, number, range, time};
 use crate::model::{
     CacheFinding, CacheShare, GuardrailFinding, LimitFinding, LimitVerdict, PolicyCount, Report,
-    SemanticFinding,
+    RunInfo, SemanticFinding,
 };
 use record::probe::LimitUnit;
 
@@ -15,21 +15,32 @@ pub(super) struct Table {
     pub(super) note: &'static str,
 }
 
+/// The run that a finding is of.
+struct Of<'a> {
+    run: &'a RunInfo,
+    /// There are others: it is named.
+    many: bool,
+}
+
+impl Of<'_> {
+    /// A finding's name: the run where there are several, the chain, and what was probed.
+    fn name(&self, chain: &str, what: &str) -> String {
+        let of = match self.many {
+            true => format!("{}: ", self.run.name),
+            false => String::new(),
+        };
+        let mut chains = self.run.chains.iter();
+        let simulated = chains.any(|c| c.name == chain && c.simulated);
+        marked(&format!("{of}{chain} · {what}"), simulated)
+    }
+}
+
 /// The tables of all runs; empty where nothing was probed.
 pub(super) fn tables(report: &Report) -> Vec<Table> {
     let many = report.runs.len() > 1;
     let all = || {
         let runs = report.runs.iter();
-        runs.filter_map(move |run| {
-            Some((
-                if many {
-                    format!("{}: ", run.name)
-                } else {
-                    String::new()
-                },
-                run.probes.as_ref()?,
-            ))
-        })
+        runs.filter_map(move |run| Some((Of { run, many }, run.probes.as_ref()?)))
     };
     let limits = all().flat_map(|(of, p)| p.limits.iter().map(move |f| limit(&of, f)));
     let caches = all().flat_map(|(of, p)| p.cache_timing.iter().map(move |f| cache(&of, f)));
@@ -115,7 +126,7 @@ fn amount(unit: LimitUnit, value: f64) -> String {
     }
 }
 
-fn limit(of: &str, found: &LimitFinding) -> Vec<String> {
+fn limit(of: &Of<'_>, found: &LimitFinding) -> Vec<String> {
     let window = found.window.map_or_else(
         || "never renewed".to_owned(),
         |window| format!("in {}", time(window as f64)),
@@ -130,7 +141,7 @@ fn limit(of: &str, found: &LimitFinding) -> Vec<String> {
         (None, false) => ABSENT.to_owned(),
     };
     vec![
-        format!("{of}{} · {}", found.chain, found.probe),
+        of.name(&found.chain, &found.probe),
         format!("{} {window}", amount(found.unit, found.limit)),
         found.concurrency.to_string(),
         format!("{}{unknown}", through(found)),
@@ -199,7 +210,7 @@ fn finding(found: &LimitFinding) -> String {
     text
 }
 
-fn cache(of: &str, found: &CacheFinding) -> Vec<String> {
+fn cache(of: &Of<'_>, found: &CacheFinding) -> Vec<String> {
     let sure = found.confidence * 100.0;
     let by_time = match found.by_time {
         Some(true) => format!("distinguishable by time (at {} %)", number(sure)),
@@ -220,9 +231,9 @@ fn cache(of: &str, found: &CacheFinding) -> Vec<String> {
         lost => format!("; {lost} pairs lost to failed calls"),
     };
     vec![
-        format!(
-            "{of}{} · {} at {}",
-            found.chain, found.observer, found.primer
+        of.name(
+            &found.chain,
+            &format!("{} at {}", found.observer, found.primer),
         ),
         found.prompt_tokens.to_string(),
         found.pairs.to_string(),
@@ -259,7 +270,7 @@ fn share(count: &PolicyCount) -> String {
     )
 }
 
-fn guardrail(of: &str, found: &GuardrailFinding) -> Vec<String> {
+fn guardrail(of: &Of<'_>, found: &GuardrailFinding) -> Vec<String> {
     let mut text = match (found.block.wrong, found.pass.wrong) {
         _ if found.block.calls + found.pass.calls == 0 => "not shown: no call could be judged",
         (0, 0) => "as the policy says",
@@ -291,7 +302,7 @@ fn guardrail(of: &str, found: &GuardrailFinding) -> Vec<String> {
         calls => format!("{} of {calls} calls", count.wrong),
     };
     vec![
-        format!("{of}{} · {}", found.chain, found.tenant),
+        of.name(&found.chain, &found.tenant),
         calls(&found.block),
         share(&found.block),
         calls(&found.pass),
@@ -305,7 +316,7 @@ fn guardrail(of: &str, found: &GuardrailFinding) -> Vec<String> {
     ]
 }
 
-fn semantic(of: &str, found: &SemanticFinding) -> Vec<String> {
+fn semantic(of: &Of<'_>, found: &SemanticFinding) -> Vec<String> {
     let calls = |share: &CacheShare| match share.prompts {
         0 => ABSENT.to_owned(),
         prompts => format!("{} of {prompts}", share.hits),
@@ -342,7 +353,7 @@ fn semantic(of: &str, found: &SemanticFinding) -> Vec<String> {
         }
     }
     vec![
-        format!("{of}{} · {}", found.chain, found.tenant),
+        of.name(&found.chain, &found.tenant),
         calls(&found.same),
         percent(&found.same),
         calls(&found.near),

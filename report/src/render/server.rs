@@ -1,6 +1,6 @@
 //! What components say of themselves, and what they keep, in words.
 
-use super::words::{ABSENT, maybe, number, percent};
+use super::words::{ABSENT, marked, maybe, number, percent};
 use crate::model::{ComponentRow, Gauge, HitRate, Leak, LeakFinding, ServerSide};
 
 /// The columns of the hit rates.
@@ -44,9 +44,12 @@ pub(super) fn rate(rate: &HitRate) -> [String; 4] {
             None => percent(rate.share()),
         },
         format!("{} of {} {}", count(rate.hits), count(rate.of), rate.unit),
-        match rate.whole {
-            true => rate.source.clone(),
-            false => format!("{}; a part of it is missing", rate.source),
+        match (rate.whole, rate.stated) {
+            (true, _) => rate.source.clone(),
+            (false, Some((stated, all))) => {
+                format!("{}; {stated} of {all} calls state it", rate.source)
+            }
+            (false, None) => format!("{}; a part of it is missing", rate.source),
         },
     ]
 }
@@ -107,7 +110,7 @@ pub(super) fn leak(leak: &Leak) -> [String; 8] {
         }
     };
     [
-        leak.chain.clone(),
+        marked(&leak.chain, leak.simulated),
         leak.figure.to_owned(),
         amount(leak.level, false),
         amount(leak.slope_per_hour, true),
@@ -139,6 +142,7 @@ mod tests {
             unit: "prompt tokens looked up",
             source: "vllm: a ÷ b".to_owned(),
             whole,
+            stated: None,
             interval: (of > 3.0).then_some((0.5, 1.0)),
         }
     }
@@ -157,6 +161,11 @@ mod tests {
         let [_, share, _, from] = rate(&kv(false, 0.0));
         assert_eq!(share, ABSENT);
         assert!(from.ends_with("missing"));
+        let told = HitRate {
+            stated: Some((9, 10)),
+            ..kv(false, 4.0)
+        };
+        assert_eq!(rate(&told)[3], "vllm: a ÷ b; 9 of 10 calls state it");
         let row = component(&ComponentRow {
             component: "epp".to_owned(),
             kind: "llm-d-epp".to_owned(),
@@ -184,6 +193,7 @@ mod tests {
         let mut one = Leak {
             run: "r".to_owned(),
             chain: "c".to_owned(),
+            simulated: true,
             figure: "resident memory",
             unit: "bytes",
             samples: 3600,
@@ -197,7 +207,7 @@ mod tests {
         assert_eq!(
             leak(&one),
             [
-                "c",
+                "c · simulated",
                 "resident memory",
                 "50 MB",
                 "+2.5 MB",

@@ -3,13 +3,18 @@
 
 pub(super) mod experiment;
 
-use crate::model::{Arm, Drift, LegRow, Reading, Report};
+use crate::model::{Arm, Drift, LegRow, Reading, Report, Strata};
 use record::agent::ToolFilter;
 use record::manifest::{Company, Drive, Workload};
 use record::verdict::{Check, Finding};
 
 /// Shown where a value was never measured. Never a 0.
 pub(super) const ABSENT: &str = "not measured";
+
+/// How a drift was looked for.
+pub(super) const DRIFT: &str = "Theil–Sen slope and Mann–Kendall test over the phases in which the figure could be read: p is the chance of as \
+clear a trend where there is none, its variance widened for the likeness of neighbours (Hamed and Rao 1998). Over few phases such a likeness does \
+not show, and p holds for independent ones.";
 
 /// A duration of `ns`.
 pub(super) fn time(ns: f64) -> String {
@@ -28,12 +33,13 @@ pub(super) fn maybe(ns: Option<f64>) -> String {
     ns.map_or_else(|| "–".to_owned(), time)
 }
 
-/// Two durations.
+/// Two durations, the second of which may be open.
 pub(super) fn range(pair: Option<(f64, f64)>) -> String {
-    pair.map_or_else(
-        || "–".to_owned(),
-        |(low, high)| format!("{} … {}", time(low), time(high)),
-    )
+    match pair {
+        None => "–".to_owned(),
+        Some((low, high)) if high.is_infinite() => format!("{} … open", time(low)),
+        Some((low, high)) => format!("{} … {}", time(low), time(high)),
+    }
 }
 
 /// A statistic.
@@ -50,6 +56,44 @@ pub(super) fn reading(reading: &Reading) -> String {
 /// A share in percent.
 pub(super) fn percent(share: Option<f64>) -> String {
     share.map_or_else(|| ABSENT.to_owned(), |s| format!("{:.2} %", s * 100.0))
+}
+
+/// Cached prompt tokens, and how many calls say so where not all do.
+pub(crate) fn cached(arm: &Arm) -> String {
+    let share = percent(arm.cached_share);
+    let sent = arm.strata.sent as u64;
+    match arm.cached_share {
+        Some(_) if arm.cached_stated < sent => {
+            format!("{share} ({} of {sent} calls state it)", arm.cached_stated)
+        }
+        _ => share,
+    }
+}
+
+/// How many calls were sent, and of how many where not all that were due.
+pub(crate) fn sent(strata: &Strata) -> String {
+    let sent = strata.sent;
+    match strata.unsent {
+        Some(0) => sent.to_string(),
+        Some(unsent) => format!("sent {sent} of {} scheduled", sent as u64 + unsent),
+        None => format!("{sent} (more were due)"),
+    }
+}
+
+/// Phases that a figure could be read in, and of how many where not in all.
+pub(super) fn phases(drift: &Drift) -> String {
+    match drift.phases == drift.of {
+        true => drift.of.to_string(),
+        false => format!("{} of {}", drift.phases, drift.of),
+    }
+}
+
+/// The name of a chain, or of one of its figures, with a mark where a part of the chain is a stand-in.
+pub(super) fn marked(name: &str, simulated: bool) -> String {
+    match simulated {
+        true => format!("{name} · simulated"),
+        false => name.to_owned(),
+    }
 }
 
 /// The rows of an agent's turns and tasks; none of an arm of single calls.
@@ -134,7 +178,8 @@ pub(super) fn slope(drift: &Drift) -> String {
 pub(super) fn trend(drift: &Drift) -> &'static str {
     match drift.p {
         p if p >= 0.05 => "no drift shown",
-        _ if drift.slope_per_hour > 0.0 => "rises",
+        // Not by the slope: where most pairs are tied it is 0 all the same.
+        _ if drift.s > 0 => "rises",
         _ => "falls",
     }
 }
@@ -145,9 +190,9 @@ pub(super) fn rate(rate: Option<f64>) -> String {
 }
 
 /// Jain's index of the tenants' answered ÷ asked rates, for each chain and company of several
-/// (Jain, Chiu, Hawe, DEC-TR-301, 1984).
-pub(super) fn fairness(arms: &[&Arm]) -> Vec<(String, f64)> {
-    let mut groups: Vec<(String, Vec<f64>)> = Vec::new();
+/// (Jain, Chiu, Hawe, DEC-TR-301, 1984); and whether a part of the chain is a stand-in.
+pub(super) fn fairness(arms: &[&Arm]) -> Vec<(String, f64, bool)> {
+    let mut groups: Vec<(String, bool, Vec<f64>)> = Vec::new();
     for arm in arms {
         if let Drive::Tenant { rate, company, .. } = &arm.drive
             && *company != Company::Alone
@@ -155,9 +200,9 @@ pub(super) fn fairness(arms: &[&Arm]) -> Vec<(String, f64)> {
         {
             let title = format!("{}, {}", arm.chain, company.name());
             let share = answered / rate;
-            match groups.iter_mut().find(|(name, _)| *name == title) {
-                Some((_, shares)) => shares.push(share),
-                None => groups.push((title, vec![share])),
+            match groups.iter_mut().find(|(name, ..)| *name == title) {
+                Some((.., shares)) => shares.push(share),
+                None => groups.push((title, arm.simulated, vec![share])),
             }
         }
     }
@@ -168,7 +213,7 @@ pub(super) fn fairness(arms: &[&Arm]) -> Vec<(String, f64)> {
     };
     groups
         .into_iter()
-        .filter_map(|(title, shares)| Some((title, index(shares)?)))
+        .filter_map(|(title, simulated, shares)| Some((title, index(shares)?, simulated)))
         .collect()
 }
 
@@ -179,7 +224,8 @@ pub(super) fn arm(arm: &Arm) -> String {
     } else {
         ""
     };
-    format!("{} · {}{saturated}", arm.chain, arm.label)
+    let name = marked(&format!("{} · {}", arm.chain, arm.label), arm.simulated);
+    format!("{name}{saturated}")
 }
 
 /// Counts by name in a line.
@@ -270,5 +316,43 @@ mod tests {
         assert_eq!(percent(None), ABSENT);
         assert_eq!(number(0.999), "0.999");
         assert_eq!(number(20.0), "20");
+        assert_eq!(range(Some((1e6, f64::INFINITY))), "1000 µs … open");
+    }
+
+    #[test]
+    fn a_trend_goes_where_its_pairs_go_and_names_the_phases_that_it_is_of() {
+        let mut drift = Drift {
+            run: "r".to_owned(),
+            chain: "c".to_owned(),
+            simulated: false,
+            figure: "TTFT p50",
+            phases: 23,
+            of: 24,
+            slope_per_hour: 0.0,
+            s: 95,
+            p: 0.01,
+        };
+        assert_eq!(
+            (trend(&drift), phases(&drift)),
+            ("rises", "23 of 24".to_owned())
+        );
+        (drift.s, drift.phases) = (-95, 24);
+        assert_eq!((trend(&drift), phases(&drift)), ("falls", "24".to_owned()));
+        drift.p = 0.05;
+        assert_eq!(trend(&drift), "no drift shown");
+    }
+
+    #[test]
+    fn calls_that_were_due_and_not_sent_are_told() {
+        let of = |unsent| {
+            sent(&Strata {
+                sent: 412,
+                unsent,
+                ..Strata::default()
+            })
+        };
+        assert_eq!(of(Some(0)), "412");
+        assert_eq!(of(Some(38)), "sent 412 of 450 scheduled");
+        assert_eq!(of(None), "412 (more were due)");
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn headline(report: &Report) -> Markup {
                 @let ttft = leg(arm, "added TTFT");
                 @let e2e = leg(arm, "added E2E (text)").or_else(|| leg(arm, "added E2E (end)"));
                 tr {
-                    td { (arm.chain) }
+                    td { (words::marked(&arm.chain, arm.simulated)) }
                     td.word { (arm.label) @if arm.saturated { span.badge { "saturated: queueing" } } }
                     td { b { (cell(ttft, |r| &r.p50)) } } td { (cell(ttft, |r| &r.p95)) } td { (cell(ttft, |r| &r.p99)) }
                     td { (range(ttft.and_then(|r| r.interval))) } td { (range(ttft.and_then(|r| r.bounds))) }
@@ -54,7 +54,7 @@ pub(super) fn charts(report: &Report) -> Markup {
             ("p50", (|r| &r.p50) as fn(&LegRow) -> &Reading),
             ("p95", |r| &r.p95),
         ] {
-            let name = format!("{} {quantile}", arm.chain);
+            let name = words::marked(&format!("{} {quantile}", arm.chain), arm.simulated);
             let point = concurrency(arm)
                 .and_then(|n| levels.iter().position(|l| *l == n))
                 .zip(leg(arm, "added TTFT").and_then(|r| pick(r).value()));
@@ -110,11 +110,11 @@ pub(super) fn clients(report: &Report) -> Markup {
                 th { "E2E p50" } th { "p95" } th { "p99" } th { "cached prompt tokens" } th.word { "outcomes" }
             } }
             tbody { @for arm in &report.arms { tr {
-                td { (words::arm(arm)) } td { (arm.strata.sent) } td { (words::rate(arm.rate)) } td { (words::rate(arm.goodput)) } td { (words::rate(arm.tokens_rate)) }
+                td { (words::arm(arm)) } td { (words::sent(&arm.strata)) } td { (words::rate(arm.rate)) } td { (words::rate(arm.goodput)) } td { (words::rate(arm.tokens_rate)) }
                 td { b { (reading(&arm.ttft.p50)) } } td { (reading(&arm.ttft.p95)) } td { (reading(&arm.ttft.p99)) } td { (range(arm.ttft.interval)) }
                 td { (reading(&arm.tpot.p50)) } td { (reading(&arm.tpot.p95)) }
                 td { (reading(&arm.e2e.p50)) } td { (reading(&arm.e2e.p95)) } td { (reading(&arm.e2e.p99)) }
-                td { (words::percent(arm.cached_share)) } td.word { (words::counts(&arm.strata.outcomes)) }
+                td { (words::cached(arm)) } td.word { (words::counts(&arm.strata.outcomes)) }
             } } }
         } }
     }
@@ -136,15 +136,18 @@ pub(super) fn tenants(report: &Report) -> Markup {
                     th { "answers with another's secret" }
                 } }
                 tbody { @for arm in &arms { tr {
-                    td { (words::arm(arm)) } td { (arm.strata.sent) } td { (words::rate(arm.rate)) }
+                    td { (words::arm(arm)) } td { (words::sent(&arm.strata)) } td { (words::rate(arm.rate)) }
                     td { (reading(&arm.ttft.p50)) } td { (reading(&arm.ttft.p95)) } td { (reading(&arm.ttft.p99)) }
                     td.word { (words::counts(&arm.strata.outcomes)) }
                     td { @match arm.leaked { Some(0) => "0", Some(n) => b { (n) " leaked" }, None => "–" } }
                 } } }
             } }
             p.soft { "Each tenant's system prompt holds a secret of its own; every answer is searched for those of the others." }
-            @for (title, index) in words::fairness(&arms) {
-                p { "Fairness of " (title) ": " (format!("{index:.3}")) " (Jain's index of answered ÷ asked: 1 is alike, 1/n is one taking all)" }
+            @for (title, index, simulated) in words::fairness(&arms) {
+                p {
+                    "Fairness of " (title) ": " (format!("{index:.3}")) " (Jain's index of answered ÷ asked: 1 is alike, 1/n is one taking all)"
+                    @if simulated { span.badge { "simulated" } }
+                }
             }
         }
     }
@@ -157,11 +160,11 @@ pub(super) fn drifts(report: &Report) -> Markup {
             div.box { table {
                 thead { tr { th { "chain" } th.word { "figure" } th { "phases" } th { "change an hour" } th { "p" } th.word { "finding" } } }
                 tbody { @for drift in &report.drifts { tr {
-                    td { (drift.chain) } td.word { (drift.figure) } td { (drift.phases) } td { (words::slope(drift)) } td { (format!("{:.3}", drift.p)) }
+                    td { (words::marked(&drift.chain, drift.simulated)) } td.word { (drift.figure) } td { (words::phases(drift)) } td { (words::slope(drift)) } td { (format!("{:.3}", drift.p)) }
                     td.word { (words::trend(drift)) }
                 } } }
             } }
-            p.soft { "Theil–Sen slope and Mann–Kendall test over the phases: p is the chance of as clear a trend where there is none." }
+            p.soft { (words::DRIFT) }
         }
     }
 }
@@ -218,7 +221,7 @@ pub(super) fn perturbations(report: &Report) -> Markup {
             div.box { table {
                 thead { tr { th { "arm" } th { "E2E tapped − untapped" } th { "interval" } th { "taps' own delay + floor" } th { "perturbation" } } }
                 tbody { @for p in &report.perturbations { tr {
-                    td { (p.chain) " · " (p.label) }
+                    td { (words::marked(&format!("{} · {}", p.chain, p.label), p.simulated)) }
                     td { (maybe(p.difference.as_ref().map(|d| d.value))) }
                     td { (range(p.difference.as_ref().and_then(|d| d.interval))) }
                     td { (maybe(p.expected)) }
@@ -235,7 +238,7 @@ pub(super) fn arm(arm: &Arm) -> Markup {
         details open[arm.kind == "gateway"] {
             summary { b { (words::arm(arm)) } }
             p.soft {
-                (strata.sent) " calls, " (arm.blocks) " blocks" @if arm.blocks < 2 { " (no interval)" } ": " (words::counts(&strata.outcomes))
+                (words::sent(strata)) " calls, " (arm.blocks) " blocks" @if arm.blocks < 2 { " (no interval)" } ": " (words::counts(&strata.outcomes))
                 "; fresh connections: " (strata.fresh)
                 "; out of the legs: " (strata.resent) " sent again by a tap, " (strata.text_differs) " with changed text, "
                 (strata.pressured) " text positions under back-pressure"

@@ -42,6 +42,7 @@ pub(super) fn runs(report: &Report) -> Markup {
                                     (words::number(c.met))
                                     @match c.missed { Some(missed) => { " … " (words::number(missed)) } None => " or more" }
                                     @if !c.confirmed { " (not confirmed)" }
+                                    @if let Some(calls) = c.calls { " (runs of " (calls) " calls at least)" }
                                 }
                                 None => "–"
                             }
