@@ -180,12 +180,17 @@ impl<'a> Sight<'a> {
         Found::LongerThan(self.last().saturating_sub(from))
     }
 
-    /// The longest time between two calls due at the event or later: what could hide between them.
-    fn spacing(&self) -> Nanos {
-        let after = self.probes.iter().map(|p| p.intended);
-        let after: Vec<Nanos> = after.filter(|due| *due >= self.it.event).collect();
-        let gaps = after.windows(2).map(|pair| pair[1] - pair[0]);
-        gaps.max().unwrap_or(self.it.setup.limit)
+    /// The longest time from the event on without a call for which `well` holds: what could hide in it.
+    fn spacing(&self, well: &[bool]) -> Nanos {
+        let last = self.last();
+        let calls = self.probes.iter().zip(well);
+        let well = calls.filter(|(p, well)| **well && (self.it.event..=last).contains(&p.intended));
+        let (mut before, mut longest) = (self.it.event, 0);
+        for due in well.map(|(p, _)| p.intended).chain([last]) {
+            longest = due.saturating_sub(before).max(longest);
+            before = due;
+        }
+        longest
     }
 
     /// Until call `at`, counted from the event, had its whole answer. One sent between it and the call before
@@ -224,7 +229,7 @@ impl<'a> Sight<'a> {
 
     fn error_window(&self) -> Found {
         let Some(failed) = self.failed else {
-            return self.nothing_seen();
+            return self.nothing_seen(&self.answered);
         };
         let Some(again) = self.served_again(failed) else {
             return self.beyond(self.due(failed));
@@ -238,15 +243,16 @@ impl<'a> Sight<'a> {
         }
     }
 
-    /// Nothing was seen of an effect. Where one must be expected to come yet, that is told at the end only.
-    fn nothing_seen(&self) -> Found {
+    /// Nothing was seen of an effect on the calls for which `well` holds; one may have hidden between them.
+    /// Where one must be expected to come yet, that is told at the end only.
+    fn nothing_seen(&self, well: &[bool]) -> Found {
         let settled = match self.it.setup.looks_for {
             Kind::ModelUpdate => self.it.triggered.is_some(),
             Kind::QueueDrain => true,
             _ => self.it.over || self.troubled.is_some(),
         };
         match settled && self.due_after.is_some() {
-            true => Found::ShorterThan(self.spacing()),
+            true => Found::ShorterThan(self.spacing(well)),
             false => self.beyond(self.it.event),
         }
     }
@@ -278,28 +284,29 @@ impl<'a> Sight<'a> {
 
     /// From the event until service was steady, looked for from call `from` on; `None`: there is no reason.
     fn steady(&self, from: Option<usize>) -> Found {
-        if self.good.is_none() {
+        let Some(good) = &self.good else {
             return self.unknown();
-        }
+        };
         let Some(from) = from else {
-            return self.nothing_seen();
+            return self.nothing_seen(good);
         };
         let Some((at, latest)) = self.steady_call(from) else {
             return self.beyond(self.it.event);
         };
         if Some(at) == self.due_after {
-            return Found::ShorterThan(self.since(latest).max(self.spacing()));
+            let answered = self.spacing(&self.answered);
+            return Found::ShorterThan(self.since(latest).max(answered));
         }
         let low = self.since(self.due_before(at));
         self.value(self.since(self.due(at)), low, self.since(latest))
     }
 
     fn degraded_window(&self) -> Found {
-        if self.good.is_none() {
+        let Some(good) = &self.good else {
             return self.unknown();
-        }
+        };
         let Some(from) = self.troubled else {
-            return self.nothing_seen();
+            return self.nothing_seen(good);
         };
         // Where nothing failed, it begins with the first slow call.
         let begin = match self.failed {
@@ -338,7 +345,7 @@ impl<'a> Sight<'a> {
         for (at, change) in changes {
             if at >= self.it.event {
                 if at_event && count <= most {
-                    return Found::ShorterThan(self.spacing());
+                    return Found::ShorterThan(self.spacing(&self.answered));
                 }
                 at_event = false;
             }

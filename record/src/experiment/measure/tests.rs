@@ -147,6 +147,25 @@ fn where_nothing_was_seen_the_spacing_of_the_probe_bounds_it_and_only_at_the_end
 }
 
 #[test]
+fn slow_calls_that_the_median_does_not_show_bound_what_may_have_hidden_in_them() {
+    let setup = setup(Kind::Recovery);
+    // Two of the five calls of a window are slow.
+    let probes = calls(14, |due| match due {
+        3_000..3_200 => Some(90),
+        _ => Some(30),
+    });
+    let it = watched(&setup, &probes);
+    assert_eq!(found(&it, Quantity::ErrorWindow), Found::ShorterThan(GAP));
+    for quantity in [Quantity::DegradedWindow, Quantity::TimeToSteady] {
+        assert_eq!(
+            found(&it, quantity),
+            Found::ShorterThan(3 * GAP),
+            "{quantity:?}"
+        );
+    }
+}
+
+#[test]
 fn a_call_that_the_event_catches_under_way_belongs_to_the_outage() {
     let setup = setup(Kind::Recovery);
     let mut probes = calls(9, outage);
