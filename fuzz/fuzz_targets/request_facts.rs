@@ -5,15 +5,20 @@ use libfuzzer_sys::fuzz_target;
 use wire::{Dialect, request};
 
 fuzz_target!(|input: &[u8]| {
-    for dialect in [Dialect::OpenAiChat, Dialect::OpenAiCompletions] {
-        if let Ok(facts) = request::facts(dialect, input) {
+    let converse = "/model/a%3A1/converse-stream";
+    for (dialect, path) in [
+        (Dialect::OpenAiChat, ""),
+        (Dialect::OpenAiCompletions, ""),
+        (Dialect::Converse, converse),
+    ] {
+        if let Ok(facts) = request::facts(dialect, path, input) {
             assert!(facts.prompt_bytes <= input.len() as u64);
         }
         let Ok(value) = serde_json::from_slice::<serde_json::Value>(input) else {
             continue;
         };
-        let compact = request::facts(dialect, value.to_string().as_bytes()).ok();
-        let pretty = request::facts(dialect, format!("{value:#}").as_bytes()).ok();
+        let compact = request::facts(dialect, path, value.to_string().as_bytes()).ok();
+        let pretty = request::facts(dialect, path, format!("{value:#}").as_bytes()).ok();
         assert_eq!(compact, pretty);
     }
 });

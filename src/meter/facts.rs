@@ -22,7 +22,7 @@ pub(super) fn fill(finished: &mut Finished) {
     if !request.generation {
         return;
     }
-    if let Ok(facts) = wire::request::facts(finished.dialect, &body) {
+    if let Ok(facts) = wire::request::facts(finished.dialect, &request.path, &body) {
         request.model = facts.model;
         request.stream = facts.stream;
         request.fingerprint = Some(facts.fingerprint);

@@ -166,8 +166,10 @@ impl Live {
         }
         let finished = exchange.stream.finish_reason.is_some();
         let missing = match decoder.framing() {
-            Framing::Sse if !finished => "stream ended without a finish reason",
-            Framing::Sse if exchange.stream.marks.done.is_none() => {
+            Framing::Sse | Framing::EventStream if !finished => {
+                "stream ended without a finish reason"
+            }
+            Framing::Sse | Framing::EventStream if exchange.stream.marks.done.is_none() => {
                 "stream ended without its terminal marker"
             }
             Framing::Json | Framing::Undecided if !finished => "body ended without a finish reason",

@@ -5,6 +5,7 @@
 
 mod agents;
 mod bad_input;
+mod converse;
 mod courses;
 mod experiments;
 mod faults;

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use wire::sse::SseDecoder;
-use wire::{Decoder, Dialect, Limits, request};
+use wire::{Decoder, Dialect, Limits, eventstream, request};
 
 const EVENTS: usize = 20_000;
 const ROUNDS: usize = 15;
@@ -40,8 +40,11 @@ fn report(name: &str, unit: &str, per: usize, mut round: impl FnMut() -> usize) 
 }
 
 fn decode(body: &[u8], read: usize) -> usize {
-    let content_type = Some("text/event-stream");
-    let mut decoder = Decoder::new(Dialect::OpenAiChat, content_type, Limits::default());
+    decode_as(Dialect::OpenAiChat, "text/event-stream", body, read)
+}
+
+fn decode_as(dialect: Dialect, content_type: &str, body: &[u8], read: usize) -> usize {
+    let mut decoder = Decoder::new(dialect, Some(content_type), Limits::default());
     let mut framed = 0;
     for piece in body.chunks(read) {
         decoder.feed(piece, &mut |event| {
@@ -90,9 +93,24 @@ fn main() {
     ] {
         report(name, "event", EVENTS, || decode(&body, 16 << 10));
     }
+    let headers = [
+        (":event-type", "contentBlockDelta"),
+        (":content-type", "application/json"),
+        (":message-type", "event"),
+    ];
+    let payload = br#"{"contentBlockIndex":0,"delta":{"text":" token"},"p":"abcdefghijklmnop"}"#;
+    let frame = eventstream::encode(&headers, payload);
+    let frames = frame.repeat(EVENTS);
+    for (name, read) in [("one a read", frame.len()), ("16 KiB reads", 16 << 10)] {
+        let name = format!("frames of {} bytes, {name}", frame.len());
+        let kind = "application/vnd.amazon.eventstream";
+        report(&name, "event", EVENTS, || {
+            decode_as(Dialect::Converse, kind, &frames, read)
+        });
+    }
     let prompt = "word ".repeat(40_000);
     let body = format!(r#"{{"model":"m","messages":[{{"role":"user","content":"{prompt}"}}]}}"#);
     report("request facts of a 200 kB prompt", "request", 1, || {
-        usize::from(request::facts(Dialect::OpenAiChat, body.as_bytes()).is_ok())
+        usize::from(request::facts(Dialect::OpenAiChat, "", body.as_bytes()).is_ok())
     });
 }

@@ -2,8 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::converse::Converse;
 use crate::dialect::Dialect;
 use crate::event::StreamEvent;
+use crate::eventstream::{FrameDecoder, MAX_FRAME_BYTES};
 use crate::openai::Interpreter;
 use crate::sse::{MAX_EVENT_BYTES, SseDecoder};
 
@@ -18,6 +20,8 @@ pub enum Framing {
     Sse,
     /// `application/json`: one event, at the end of the body.
     Json,
+    /// `application/vnd.amazon.eventstream`.
+    EventStream,
     /// No `Content-Type`: the first byte will decide (`{` is JSON, anything else an event stream).
     Undecided,
     /// Nothing is read out of it.
@@ -35,6 +39,8 @@ impl Framing {
         let essence = content_type.split(';').next().unwrap_or_default().trim();
         if essence.eq_ignore_ascii_case("text/event-stream") {
             Self::Sse
+        } else if essence.eq_ignore_ascii_case("application/vnd.amazon.eventstream") {
+            Self::EventStream
         } else if essence.eq_ignore_ascii_case("application/json")
             || essence.to_ascii_lowercase().ends_with("+json")
         {
@@ -48,7 +54,8 @@ impl Framing {
 /// Bounds on what a decoder buffers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Bytes of one event of a stream, default 4 MiB. A larger one is dropped and counted.
+    /// Bytes of one event of a stream, default 4 MiB; a frame of an Amazon event stream may have the 16 MiB
+    /// that the service allows. A larger one is dropped and counted.
     pub max_event_bytes: usize,
     /// Bytes of a whole JSON body, default 16 MiB. A larger one is dropped and counted.
     pub max_body_bytes: usize,
@@ -96,6 +103,7 @@ pub struct Framed<'a> {
 enum Frames {
     Sse(SseDecoder),
     Json { body: Vec<u8>, length: u64 },
+    EventStream(FrameDecoder),
     Undecided,
     Opaque,
 }
@@ -105,7 +113,9 @@ enum Frames {
 #[derive(Debug)]
 pub struct Decoder {
     frames: Frames,
+    dialect: Dialect,
     interpreter: Interpreter,
+    converse: Converse,
     limits: Limits,
     oversized_bodies: u64,
 }
@@ -119,12 +129,17 @@ impl Decoder {
                 body: Vec::new(),
                 length: 0,
             },
+            Framing::EventStream => Frames::EventStream(FrameDecoder::new(
+                limits.max_event_bytes.max(MAX_FRAME_BYTES),
+            )),
             Framing::Undecided => Frames::Undecided,
             Framing::Opaque => Frames::Opaque,
         };
         Self {
             frames,
+            dialect,
             interpreter: Interpreter::default(),
+            converse: Converse::default(),
             limits,
             oversized_bodies: 0,
         }
@@ -135,6 +150,7 @@ impl Decoder {
         match self.frames {
             Frames::Sse(_) => Framing::Sse,
             Frames::Json { .. } => Framing::Json,
+            Frames::EventStream(_) => Framing::EventStream,
             Frames::Undecided => Framing::Undecided,
             Frames::Opaque => Framing::Opaque,
         }
@@ -164,6 +180,9 @@ impl Decoder {
                     self.oversized_bodies += 1;
                 }
             }
+            Frames::EventStream(frames) => {
+                frames.feed(bytes, &mut |frame| self.converse.frame(&frame, sink));
+            }
             Frames::Undecided | Frames::Opaque => {}
         }
     }
@@ -182,8 +201,15 @@ impl Decoder {
             }
             Frames::Json { body, length } => {
                 if self.oversized_bodies == 0 && *length > 0 {
-                    self.interpreter.body(&std::mem::take(body), *length, sink);
+                    let body = std::mem::take(body);
+                    match self.dialect {
+                        Dialect::Converse => self.converse.body(&body, sink),
+                        _ => self.interpreter.body(&body, *length, sink),
+                    }
                 }
+            }
+            Frames::EventStream(frames) => {
+                self.converse.counts.cut |= u64::from(frames.inside_frame());
             }
             Frames::Undecided | Frames::Opaque => {}
         }
@@ -191,18 +217,24 @@ impl Decoder {
 
     /// Events or bodies that are not UTF-8 or not JSON, so far.
     pub fn malformed(&self) -> u64 {
-        self.interpreter.counts.malformed
+        self.counts().malformed
     }
 
     /// All that was passed over, so far.
     pub fn counts(&self) -> Counts {
-        let oversized = match &self.frames {
-            Frames::Sse(sse) => sse.oversized(),
-            _ => self.oversized_bodies,
+        // One of the two has read nothing.
+        let (a, b) = (self.interpreter.counts, self.converse.counts);
+        let (malformed, oversized) = match &self.frames {
+            Frames::Sse(sse) => (0, sse.oversized()),
+            Frames::EventStream(frames) => (frames.losses().malformed, frames.losses().oversized),
+            _ => (0, self.oversized_bodies),
         };
         Counts {
+            malformed: a.malformed + b.malformed + malformed,
             oversized,
-            ..self.interpreter.counts
+            unknown: a.unknown + b.unknown,
+            foreign_ids: a.foreign_ids,
+            cut: a.cut | b.cut,
         }
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Field {
-    /// `delta.content`, `message.content`, or `text` of the completions dialect.
+    /// `delta.content`, `message.content`, `text` of the completions dialect, or a text block of Converse.
     Content,
     /// `reasoning_content` or `reasoning`. A chunk that carries both carries the same text twice:
     /// `reasoning_content` is taken and the other ignored.
@@ -71,7 +71,8 @@ impl FinishReason {
 /// Token counts as the server reports them (`usage`). What it does not say is `None`, never 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Usage {
-    /// `prompt_tokens`: input tokens, cached ones included.
+    /// `prompt_tokens`: input tokens, those read from a cache or written to one included. Of Converse, the sum
+    /// of its three counts.
     pub prompt_tokens: Option<u64>,
     /// `completion_tokens`: output tokens, reasoning included.
     pub completion_tokens: Option<u64>,
@@ -134,7 +135,7 @@ pub enum StreamEvent<'a> {
         /// The error's type, at most 64 bytes.
         kind: Option<&'a str>,
     },
-    /// The terminal marker `[DONE]`.
+    /// The terminal marker: `[DONE]`, or the `metadata` with which a Converse stream ends.
     Done,
     /// JSON without any meaning known here: passed over, and counted in `Counts::unknown`.
     Unknown,

@@ -7,7 +7,6 @@ mod chunk;
 mod delta;
 mod fault;
 mod lower;
-mod text;
 mod usage;
 
 use twox_hash::XxHash3_64;

@@ -7,10 +7,10 @@ use serde::de::{self, Deserialize, Deserializer, SeqAccess, Visitor};
 
 /// Decoded text, borrowed from the payload unless it has escapes.
 #[derive(Debug)]
-pub(super) struct Text<'a>(Cow<'a, str>);
+pub(crate) struct Text<'a>(Cow<'a, str>);
 
 impl Text<'_> {
-    pub(super) fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.0
     }
 }

@@ -21,20 +21,38 @@ fn a_usual_chunk_is_decoded_without_allocation() {
             "data: {{\"id\":\"chatcmpl-1\",\"choices\":[{{\"index\":0,\"delta\":{delta},\
              \"finish_reason\":\"stop\"}}],\"usage\":{{\"prompt_tokens\":1}}}}\n\n"
         );
-        let content_type = Some("text/event-stream");
-        let mut decoder = Decoder::new(Dialect::OpenAiChat, content_type, Limits::default());
-        let mut events = 0;
-        decoder.feed(chunk.as_bytes(), &mut |_| events += 1);
-        let region = Region::new(ALLOCATOR);
-        for _ in 0..1000 {
-            decoder.feed(chunk.as_bytes(), &mut |_| events += 1);
-        }
-        let change = region.change();
-        // The test harness's own threads may allocate a few times meanwhile.
-        assert!(
-            change.allocations + change.reallocations < 100,
-            "{delta}: {change:?}"
-        );
-        assert_eq!(events, 1001);
+        allocates_nothing(Dialect::OpenAiChat, "text/event-stream", chunk.as_bytes());
     }
+    for delta in [
+        r#"{"text":" naïve"}"#,
+        r#"{"toolUse":{"input":"x"}}"#,
+        r#"{"reasoningContent":{"text":" hm"}}"#,
+    ] {
+        let headers = [
+            (":event-type", "contentBlockDelta"),
+            (":message-type", "event"),
+        ];
+        let payload = format!("{{\"p\":\"abc\",\"contentBlockIndex\":0,\"delta\":{delta}}}");
+        let frame = wire::eventstream::encode(&headers, payload.as_bytes());
+        let content_type = "application/vnd.amazon.eventstream";
+        allocates_nothing(Dialect::Converse, content_type, &frame);
+    }
+}
+
+fn allocates_nothing(dialect: Dialect, content_type: &str, event: &[u8]) {
+    let mut decoder = Decoder::new(dialect, Some(content_type), Limits::default());
+    let mut events = 0;
+    decoder.feed(event, &mut |_| events += 1);
+    let region = Region::new(ALLOCATOR);
+    for _ in 0..1000 {
+        decoder.feed(event, &mut |_| events += 1);
+    }
+    let change = region.change();
+    // The test harness's own threads may allocate a few times meanwhile.
+    assert!(
+        change.allocations + change.reallocations < 100,
+        "{}: {change:?}",
+        String::from_utf8_lossy(event)
+    );
+    assert_eq!(events, 1001);
 }

@@ -1,6 +1,7 @@
 //! Any split of the same bytes gives the same events, and no bytes make a decoder panic.
 
 use proptest::prelude::*;
+use wire::eventstream;
 use wire::sse::SseDecoder;
 use wire::{Decoder, Dialect, Limits, request};
 
@@ -27,11 +28,20 @@ fn frame(pieces: &[&[u8]], bound: usize) -> Vec<String> {
 }
 
 fn decode(pieces: &[&[u8]], content_type: Option<&str>, bound: usize) -> Vec<String> {
+    decode_as(Dialect::OpenAiChat, pieces, content_type, bound)
+}
+
+fn decode_as(
+    dialect: Dialect,
+    pieces: &[&[u8]],
+    content_type: Option<&str>,
+    bound: usize,
+) -> Vec<String> {
     let limits = Limits {
         max_event_bytes: bound,
         max_body_bytes: bound,
     };
-    let mut decoder = Decoder::new(Dialect::OpenAiChat, content_type, limits);
+    let mut decoder = Decoder::new(dialect, content_type, limits);
     let mut seen = Vec::new();
     for piece in pieces {
         decoder.feed(piece, &mut |framed| seen.push(format!("{framed:?}")));
@@ -94,6 +104,59 @@ fn stream() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+const FRAMES: Option<&str> = Some("application/vnd.amazon.eventstream");
+
+/// A frame of any event type with any JSON, or with none.
+fn converse_frame() -> impl Strategy<Value = Vec<u8>> {
+    let kind = prop_oneof![
+        Just("messageStart"),
+        Just("contentBlockStart"),
+        Just("contentBlockDelta"),
+        Just("contentBlockStop"),
+        Just("messageStop"),
+        Just("metadata"),
+        Just("another"),
+    ];
+    let text = "[a-zé🦀\"\\\\\n]{0,12}";
+    let payload = (text, 0_u8..4, any::<bool>()).prop_map(|(text, block, tool)| {
+        let delta = match tool {
+            true => serde_json::json!({"toolUse": {"input": text}}),
+            false => serde_json::json!({"text": text}),
+        };
+        serde_json::json!({
+            "p": "abcdef", "contentBlockIndex": block, "delta": delta, "stopReason": "end_turn",
+            "start": {"toolUse": {"toolUseId": "t", "name": text}},
+            "usage": {"inputTokens": block}, "message": text})
+        .to_string()
+        .into_bytes()
+    });
+    let payload = prop_oneof![6 => payload, 1 => prop::collection::vec(any::<u8>(), 0..40)];
+    let message = prop_oneof![8 => Just("event"), 1 => Just("exception"), 1 => Just("error")];
+    (kind, message, payload).prop_map(|(kind, message, payload)| {
+        let headers = [
+            (":event-type", kind),
+            (":exception-type", kind),
+            (":message-type", message),
+        ];
+        eventstream::encode(&headers, &payload)
+    })
+}
+
+/// Frames, some of them damaged, maybe cut.
+fn frames() -> impl Strategy<Value = Vec<u8>> {
+    let damage = prop::option::weighted(0.3, (any::<usize>(), 1_u8..));
+    let all = prop::collection::vec(converse_frame(), 0..8);
+    (all, damage, 0_usize..30).prop_map(|(frames, damage, short)| {
+        let mut bytes = frames.concat();
+        bytes.truncate(bytes.len().saturating_sub(short));
+        if let (Some((at, flip)), false) = (damage, bytes.is_empty()) {
+            let at = at % bytes.len();
+            bytes[at] ^= flip;
+        }
+        bytes
+    })
+}
+
 fn cuts() -> impl Strategy<Value = Vec<usize>> {
     prop::collection::vec(any::<usize>(), 0..12)
 }
@@ -129,6 +192,15 @@ proptest! {
     }
 
     #[test]
+    fn an_amazon_stream_decodes_alike_however_it_is_split(bytes in frames(), cuts in cuts()) {
+        let read = |pieces: &[&[u8]]| decode_as(Dialect::Converse, pieces, FRAMES, 1 << 20);
+        let whole = read(&[&bytes]);
+        prop_assert_eq!(&read(&pieces(&bytes, &cuts)), &whole);
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        prop_assert_eq!(&read(&single), &whole);
+    }
+
+    #[test]
     fn line_endings_do_not_change_what_is_said(chunks in prop::collection::vec(chunk(), 1..8), ending in ending()) {
         let body = |ending: &str| -> String {
             chunks.iter().map(|chunk| format!("data: {chunk}{ending}{ending}")).collect()
@@ -149,9 +221,14 @@ proptest! {
     fn random_bytes_never_panic(
         bytes in prop::collection::vec(any::<u8>(), 0..300), cuts in cuts(), content_type in content_type(),
     ) {
-        let whole = decode(&[&bytes], content_type, 100);
-        prop_assert_eq!(&decode(&pieces(&bytes, &cuts), content_type, 100), &whole);
-        let _ = request::facts(Dialect::OpenAiChat, &bytes);
-        let _ = request::facts(Dialect::OpenAiCompletions, &bytes);
+        for dialect in [Dialect::OpenAiChat, Dialect::Converse] {
+            for content_type in [content_type, FRAMES] {
+                let read = |pieces: &[&[u8]]| decode_as(dialect, pieces, content_type, 100);
+                prop_assert_eq!(&read(&pieces(&bytes, &cuts)), &read(&[&bytes]));
+            }
+        }
+        let _ = request::facts(Dialect::OpenAiChat, "", &bytes);
+        let _ = request::facts(Dialect::OpenAiCompletions, "", &bytes);
+        let _ = request::facts(Dialect::Converse, "/model/m/converse", &bytes);
     }
 }

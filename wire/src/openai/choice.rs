@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 
 use super::delta::Delta;
-use super::text::Text;
+use crate::text::Text;
 
 #[derive(Debug, Default)]
 pub(super) struct Choice<'a> {

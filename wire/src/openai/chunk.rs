@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 use smallvec::SmallVec;
 
 use super::choice::Choice;
-use super::text::Text;
+use crate::text::Text;
 
 /// Reads a chunk; anything but an object is an error of the kind "data".
 pub(super) fn read(json: &str) -> Result<Chunk<'_>, serde_json::Error> {

@@ -7,7 +7,7 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use smallvec::SmallVec;
 
 use super::chunk::{Function, ToolCall};
-use super::text::Text;
+use crate::text::Text;
 
 #[derive(Debug, Default)]
 pub(super) struct Delta<'a> {

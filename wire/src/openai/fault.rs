@@ -9,8 +9,8 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::chunk::Chunk;
-use super::text::Text;
 use crate::event::StreamEvent;
+use crate::text::Text;
 
 const MAX_MESSAGE_BYTES: usize = 512;
 const MAX_CODE_BYTES: usize = 64;

@@ -5,8 +5,8 @@ use smallvec::SmallVec;
 use super::choice::Choice;
 use super::chunk::{Chunk, Function};
 use super::delta::Delta;
-use super::text::Text;
 use crate::event::{Field, FinishReason, StreamEvent, TextDelta};
+use crate::text::Text;
 
 /// Events of one chunk; a usual chunk needs no allocation.
 pub(super) type Events<'e> = SmallVec<[StreamEvent<'e>; 6]>;

@@ -247,22 +247,43 @@ impl<'de> Visitor<'de> for PromptsVisitor {
     }
 }
 
-/// Reads `messages`.
-pub(super) fn messages<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Prompt, D::Error> {
-    let messages: Option<Vec<Message>> = Option::deserialize(deserializer)?;
+/// The prompt of a chat. A `system` that stands beside the messages is the first of them.
+pub(super) fn chat(system: Canonical, messages: &[Message]) -> Prompt {
     let mut elements = Elements::default();
-    for message in messages.into_iter().flatten() {
+    if system.hash.is_some() {
+        elements.push(Message::system(system).0);
+    }
+    for message in messages {
         elements.push(message.0);
     }
-    Ok(Prompt {
+    Prompt {
         items: elements.count,
         text_bytes: elements.text_bytes,
         hash: elements.hash(),
-    })
+    }
 }
 
 /// The members of a message that make the prompt; gateways add and drop others.
-struct Message(Canonical);
+pub(super) struct Message(Canonical);
+
+impl Message {
+    fn system(content: Canonical) -> Self {
+        let role = Canonical::of(STRING, b"system");
+        let role = role.member(Member::Role as u64);
+        let sum = MESSAGE
+            .wrapping_add(role)
+            .wrapping_add(content.member(Member::Content as u64));
+        Self::of(sum, content.text_bytes)
+    }
+
+    fn of(sum: u64, text_bytes: u64) -> Self {
+        Self(Canonical {
+            hash: Some(mix(MESSAGE, sum)),
+            text_bytes,
+            number: false,
+        })
+    }
+}
 
 #[derive(serde::Deserialize)]
 #[serde(field_identifier, rename_all = "snake_case")]
@@ -305,10 +326,6 @@ impl<'de> Visitor<'de> for MessageVisitor {
             }
             sum = sum.wrapping_add(value.member(member as u64));
         }
-        Ok(Message(Canonical {
-            hash: Some(mix(MESSAGE, sum)),
-            text_bytes,
-            number: false,
-        }))
+        Ok(Message::of(sum, text_bytes))
     }
 }

@@ -2,11 +2,11 @@ use super::{RequestError, RequestFacts, facts};
 use crate::dialect::Dialect;
 
 fn chat(body: &str) -> RequestFacts {
-    facts(Dialect::OpenAiChat, body.as_bytes()).expect(body)
+    facts(Dialect::OpenAiChat, "", body.as_bytes()).expect(body)
 }
 
 fn completion(body: &str) -> RequestFacts {
-    facts(Dialect::OpenAiCompletions, body.as_bytes()).expect(body)
+    facts(Dialect::OpenAiCompletions, "", body.as_bytes()).expect(body)
 }
 
 const BASE: &str = r#"{"model":"m","messages":[{"role":"system","content":"be brief"},
@@ -125,13 +125,13 @@ fn an_unreadable_body_says_so() {
         r#"{"messages":["x"]}"#,
         "{}x",
     ] {
-        let error = facts(Dialect::OpenAiChat, body.as_bytes()).expect_err(body);
+        let error = facts(Dialect::OpenAiChat, "", body.as_bytes()).expect_err(body);
         assert!(matches!(error, RequestError::Unreadable(_)), "{body}");
     }
-    let array = facts(Dialect::OpenAiChat, b" [\"m\",true]");
+    let array = facts(Dialect::OpenAiChat, "", b" [\"m\",true]");
     assert!(matches!(array, Err(RequestError::Array)));
     assert!(matches!(
-        facts(Dialect::Opaque, b"{}"),
+        facts(Dialect::Opaque, "", b"{}"),
         Err(RequestError::Opaque)
     ));
 }
@@ -140,5 +140,48 @@ fn an_unreadable_body_says_so() {
 fn deep_nesting_is_refused_and_not_a_crash() {
     let deep = "[".repeat(100_000);
     let body = format!(r#"{{"messages":[{{"content":{deep}"#);
-    assert!(facts(Dialect::OpenAiChat, body.as_bytes()).is_err());
+    assert!(facts(Dialect::OpenAiChat, "", body.as_bytes()).is_err());
+}
+
+#[test]
+fn the_facts_of_a_converse_request() {
+    let path = "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aimported-model%2Fab/converse-stream";
+    let body = r#"{"messages":[{"role":"user","content":[{"text":"naïve"}]}],"system":[{"text":"be brief"}],
+        "inferenceConfig":{"maxTokens":100,"temperature":0.5}}"#;
+    let seen = facts(Dialect::Converse, path, body.as_bytes()).unwrap();
+    assert_eq!(
+        seen.model.as_deref(),
+        Some("arn:aws:bedrock:us-east-1:1:imported-model/ab")
+    );
+    assert_eq!(
+        (
+            seen.stream,
+            seen.max_tokens,
+            seen.messages,
+            seen.prompt_bytes
+        ),
+        (true, Some(100), 2, 14)
+    );
+    let whole = facts(Dialect::Converse, "/model/m/converse", b"{}").unwrap();
+    assert_eq!((whole.model.as_deref(), whole.stream), (Some("m"), false));
+    assert_eq!((whole.messages, whole.max_tokens), (0, None));
+}
+
+#[test]
+fn a_chat_and_its_translation_have_one_fingerprint() {
+    let converse = |system: &str, user: &str| {
+        let body = format!(
+            r#"{{"system":{system},"messages":[{{"role":"user","content":{user}}}],"inferenceConfig":{{"maxTokens":100}}}}"#
+        );
+        facts(Dialect::Converse, "/model/m/converse", body.as_bytes())
+            .unwrap()
+            .fingerprint
+    };
+    let asked = chat(
+        r#"{"messages":[{"role":"system","content":"be brief"},{"role":"user","content":"naïve"}],"max_tokens":100}"#,
+    );
+    let (system, user) = (r#"[{"text":"be brief"}]"#, r#"[{"text":"na\u00efve"}]"#);
+    assert_eq!(converse(system, user), asked.fingerprint);
+    assert_ne!(converse("[]", user), asked.fingerprint);
+    assert_ne!(converse(system, system), asked.fingerprint);
 }

@@ -1,0 +1,66 @@
+//! Amazon event streams: any split gives the same events, of the bytes as they are and of frames around them;
+//! and every frame that was written is read.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use splits::Control;
+use wire::eventstream::{FrameDecoder, MAX_FRAME_BYTES, encode};
+use wire::{Decoder, Dialect, Limits};
+
+const KINDS: [&str; 8] = [
+    "messageStart",
+    "contentBlockStart",
+    "contentBlockDelta",
+    "contentBlockStop",
+    "messageStop",
+    "metadata",
+    "chunk",
+    "",
+];
+
+fn read(pieces: &[&[u8]]) -> Vec<String> {
+    let kind = Some("application/vnd.amazon.eventstream");
+    let mut decoder = Decoder::new(Dialect::Converse, kind, Limits::default());
+    let (mut seen, mut fed, mut last) = (Vec::new(), 0, 0);
+    for piece in pieces {
+        fed += piece.len() as u64;
+        decoder.feed(piece, &mut |framed| {
+            assert!(!framed.events.is_empty() && !framed.unterminated);
+            assert!(last < framed.end && framed.end <= fed);
+            last = framed.end;
+            seen.push(format!("{framed:?}"));
+        });
+    }
+    decoder.finish(&mut |framed| panic!("nothing is held back: {framed:?}"));
+    seen.push(format!("{:?}", decoder.counts()));
+    seen
+}
+
+/// Each line of `body` in a frame, whose type its first byte chooses.
+fn framed(body: &[u8]) -> (Vec<u8>, usize) {
+    let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').collect();
+    let frame = |line: &&[u8]| {
+        let first = line.first().copied().unwrap_or(0);
+        let message = if first & 8 == 0 { "event" } else { "exception" };
+        let kind = KINDS[usize::from(first & 7)];
+        let headers = [(":message-type", message), (":event-type", kind)];
+        encode(&headers, line.get(1..).unwrap_or_default())
+    };
+    (lines.iter().flat_map(frame).collect(), lines.len())
+}
+
+fuzz_target!(|input: &[u8]| {
+    let Some((control, body)) = Control::split_off(input) else {
+        return;
+    };
+    let (frames, count) = framed(body);
+    for bytes in [body, &frames] {
+        let whole = read(&[bytes]);
+        assert_eq!(read(&control.pieces(bytes, 1)), whole);
+        assert_eq!(read(&control.pieces(bytes, 2)), whole);
+    }
+    let mut found = 0;
+    let mut decoder = FrameDecoder::new(MAX_FRAME_BYTES);
+    decoder.feed(&frames, &mut |_| found += 1);
+    assert_eq!((found, decoder.inside_frame()), (count, false));
+});

@@ -1,0 +1,252 @@
+use super::*;
+use crate::event::Usage;
+use crate::eventstream::{FrameDecoder, MAX_FRAME_BYTES, encode};
+
+/// A frame as Bedrock writes one, its padding included.
+fn event(kind: &str, payload: &str) -> Vec<u8> {
+    let headers = [
+        (":event-type", kind),
+        (":content-type", "application/json"),
+        (":message-type", "event"),
+    ];
+    let padded = payload.replacen('{', "{\"p\":\"abcdefghijkl\",", 1);
+    encode(&headers, padded.replace(",}", "}").as_bytes())
+}
+
+fn exception(kind: &str, payload: &str) -> Vec<u8> {
+    let headers = [(":exception-type", kind), (":message-type", "exception")];
+    encode(&headers, payload.as_bytes())
+}
+
+/// What every frame says, and what was passed over.
+fn decode(stream: &[u8]) -> (Vec<String>, Counts) {
+    let (mut frames, mut converse) = (FrameDecoder::new(MAX_FRAME_BYTES), Converse::default());
+    let mut seen = Vec::new();
+    frames.feed(stream, &mut |frame| {
+        converse.frame(&frame, &mut |framed| {
+            let choices = if framed.has_choices {
+                ""
+            } else {
+                "no choice: "
+            };
+            seen.push(format!("{choices}{:?}", framed.events));
+        });
+    });
+    (seen, converse.counts)
+}
+
+fn body(json: &str) -> (Vec<String>, Counts) {
+    let mut converse = Converse::default();
+    let mut seen = Vec::new();
+    converse.body(json.as_bytes(), &mut |framed| {
+        seen.push(format!("{:?}", framed.events));
+    });
+    (seen, converse.counts)
+}
+
+#[test]
+fn an_answer_is_read_to_its_metadata() {
+    let stream = [
+        event("messageStart", r#"{"role":"assistant"}"#),
+        event(
+            "contentBlockDelta",
+            r#"{"contentBlockIndex":0,"delta":{"text":"Hi \"you\""}}"#,
+        ),
+        event("contentBlockStop", r#"{"contentBlockIndex":0}"#),
+        event("messageStop", r#"{"stopReason":"end_turn"}"#),
+        event(
+            "metadata",
+            r#"{"usage":{"inputTokens":3,"outputTokens":2,"totalTokens":15,"cacheReadInputTokens":7,"cacheWriteInputTokens":3},"metrics":{"latencyMs":12}}"#,
+        ),
+    ];
+    let (seen, counts) = decode(&stream.concat());
+    let text = r#"[Text(TextDelta { choice: 0, field: Content, tool: 0, text: "Hi \"you\"" })]"#;
+    assert_eq!(
+        seen[..4],
+        [
+            "[Role { choice: 0 }]",
+            text,
+            "[Empty { choice: 0 }]",
+            "[Finish { choice: 0, reason: Stop, raw: \"end_turn\" }]",
+        ]
+    );
+    let usage = Usage {
+        prompt_tokens: Some(13),
+        completion_tokens: Some(2),
+        cached_tokens: Some(7),
+        reasoning_tokens: None,
+        total_tokens: Some(15),
+    };
+    let last = [StreamEvent::Usage(usage), StreamEvent::Done];
+    assert_eq!(seen[4], format!("no choice: {last:?}"));
+    assert_eq!(counts, Counts::default());
+}
+
+#[test]
+fn tool_calls_are_counted_among_themselves() {
+    let start = |block: u8, id: &str| {
+        let json = format!(
+            r#"{{"contentBlockIndex":{block},"start":{{"toolUse":{{"toolUseId":"{id}","name":"sum"}}}}}}"#
+        );
+        event("contentBlockStart", &json)
+    };
+    let input = |block: u8, text: &str| {
+        let json = format!(
+            r#"{{"contentBlockIndex":{block},"delta":{{"toolUse":{{"input":"{text}"}}}}}}"#
+        );
+        event("contentBlockDelta", &json)
+    };
+    let stream = [
+        start(1, "a"),
+        input(1, "x"),
+        start(3, "b"),
+        input(3, "y"),
+        input(1, "z"),
+    ];
+    let (seen, _) = decode(&stream.concat());
+    let tools: Vec<&str> = seen
+        .iter()
+        .map(|event| {
+            event
+                .split("tool: ")
+                .nth(1)
+                .unwrap()
+                .split(',')
+                .next()
+                .unwrap()
+        })
+        .collect();
+    assert_eq!(tools, ["0", "0", "1", "1", "0"]);
+    assert!(seen[0].contains("id: Some(\"a\"), name: Some(\"sum\")"));
+    assert!(seen[1].contains("field: ToolArguments"));
+}
+
+#[test]
+fn reasoning_is_text_and_a_signature_is_none() {
+    let delta = |inner: &str| {
+        event(
+            "contentBlockDelta",
+            &format!(r#"{{"contentBlockIndex":0,"delta":{{"reasoningContent":{inner}}}}}"#),
+        )
+    };
+    let stream = [delta(r#"{"text":"hm"}"#), delta(r#"{"signature":"c2ln"}"#)];
+    let (seen, counts) = decode(&stream.concat());
+    assert!(seen[0].contains("field: Reasoning") && seen[0].contains("\"hm\""));
+    assert_eq!(seen[1], "[Empty { choice: 0 }]");
+    assert_eq!(counts, Counts::default());
+}
+
+#[test]
+fn an_exception_inside_a_stream_is_an_error_by_its_type() {
+    let stream = [
+        exception("throttlingException", r#"{"message":"Too many tokens"}"#),
+        exception("modelStreamErrorException", "not JSON"),
+        encode(
+            &[
+                (":message-type", "error"),
+                (":error-code", "InternalFailure"),
+                (":error-message", "no"),
+            ],
+            b"",
+        ),
+    ];
+    let (seen, _) = decode(&stream.concat());
+    assert_eq!(
+        seen,
+        [
+            "no choice: [Error { message: \"Too many tokens\", code: None, kind: Some(\"throttlingException\") }]",
+            "no choice: [Error { message: \"\", code: None, kind: Some(\"modelStreamErrorException\") }]",
+            "no choice: [Error { message: \"no\", code: Some(\"InternalFailure\"), kind: None }]",
+        ]
+    );
+}
+
+#[test]
+fn what_is_not_known_is_counted_and_costs_nothing_else() {
+    let stream = [
+        event("newEvent", r#"{"a":1}"#),
+        encode(
+            &[(":message-type", "event"), (":event-type", "metadata")],
+            b"[1]",
+        ),
+        encode(
+            &[(":message-type", "event"), (":event-type", "metadata")],
+            b"{",
+        ),
+        encode(&[], b"{}"),
+        event("metadata", r#"{"usage":"odd"}"#),
+        event("metadata", r#"{"metrics":{"latencyMs":1}}"#),
+    ];
+    let (seen, counts) = decode(&stream.concat());
+    assert_eq!(seen[..3], ["no choice: [Unknown]"; 3]);
+    assert_eq!(seen[3..], ["no choice: [Done]"; 2]);
+    assert_eq!((counts.unknown, counts.malformed), (4, 1));
+}
+
+#[test]
+fn every_reason_of_the_service_is_known() {
+    for (raw, reason) in [
+        ("end_turn", FinishReason::Stop),
+        ("stop_sequence", FinishReason::Stop),
+        ("max_tokens", FinishReason::Length),
+        ("model_context_window_exceeded", FinishReason::Length),
+        ("tool_use", FinishReason::ToolCalls),
+        ("guardrail_intervened", FinishReason::ContentFilter),
+        ("content_filtered", FinishReason::ContentFilter),
+        ("malformed_model_output", FinishReason::Error),
+        ("malformed_tool_use", FinishReason::Error),
+        ("one of next year", FinishReason::Other),
+    ] {
+        assert_eq!(
+            finish(raw),
+            StreamEvent::Finish {
+                choice: 0,
+                reason,
+                raw
+            }
+        );
+    }
+}
+
+#[test]
+fn a_whole_body_says_the_same_as_a_stream() {
+    let (seen, counts) = body(
+        r#"{"output":{"message":{"role":"assistant","content":[
+            {"reasoningContent":{"reasoningText":{"text":"hm","signature":"s"}}},
+            {"text":"Hi"},
+            {"toolUse":{"toolUseId":"a","name":"sum","input":{"x":1}}},
+            {"toolUse":{"toolUseId":"b","name":"sum","input":{}}},
+            {"image":{}}]}},
+            "stopReason":"tool_use","usage":{"inputTokens":3,"outputTokens":2,"totalTokens":5},
+            "metrics":{"latencyMs":4}}"#,
+    );
+    for part in [
+        "[Role { choice: 0 }, Text(TextDelta { choice: 0, field: Reasoning, tool: 0, text: \"hm\" }), Text(TextDelta { choice: 0, field: Content",
+        "ToolCall { choice: 0, tool: 0, id: Some(\"a\"), name: Some(\"sum\") }, Text(TextDelta { choice: 0, field: ToolArguments, tool: 0, text: \"{\\\"x\\\":1}\" })",
+        "tool: 1, id: Some(\"b\")",
+        "Empty { choice: 0 }, Finish { choice: 0, reason: ToolCalls",
+        "prompt_tokens: Some(3)",
+    ] {
+        assert!(seen[0].contains(part), "{part} in {}", seen[0]);
+    }
+    assert_eq!((seen.len(), counts), (1, Counts::default()));
+}
+
+#[test]
+fn a_refusal_is_an_error_and_other_json_is_unknown() {
+    let refused = body(r#"{"message":"Too many requests, please wait before trying again."}"#);
+    assert!(refused.0[0].starts_with("[Error { message: \"Too many requests"));
+    assert!(body(r#"{"Message":"denied"}"#).0[0].contains("denied"));
+    assert_eq!(
+        body("{}"),
+        (
+            vec!["[Unknown]".to_owned()],
+            Counts {
+                unknown: 1,
+                ..Counts::default()
+            }
+        )
+    );
+    assert_eq!(body("[]").1.unknown, 1);
+    assert_eq!(body("{").1.malformed, 1);
+}
