@@ -9,12 +9,12 @@ mod queue;
 mod resume;
 mod tenants;
 
-use crate::capacity::{Step, search};
+use crate::capacity::{Held, Step, search};
 use crate::cell::{Order, Ran, Stage, Way, run as run_cell};
 use crate::lanes::Lanes;
 use crate::progress::Phase;
 use crate::prompt::Vocabulary;
-use crate::recorder::{Recorder, Tally, quantile};
+use crate::recorder::{Recorder, Tally, among_lost, quantile};
 use crate::scrape::Scraper;
 use crate::seed::derive;
 use crate::shard::{Share, Slots, slot};
@@ -91,7 +91,11 @@ pub(crate) fn run(
         plan,
         stage,
         targets,
-        components: plan.chains.iter().map(component).collect(),
+        components: plan
+            .chains
+            .iter()
+            .map(|chain| component(chain, plan))
+            .collect(),
         cells: Vec::new(),
         under_way: Vec::new(),
         next: 0,
@@ -124,13 +128,14 @@ pub(crate) fn run(
     Ok(run)
 }
 
-fn component(chain: &PlannedChain) -> Component {
+fn component(chain: &PlannedChain, plan: &Plan) -> Component {
     let named = chain
         .chain
         .gateway
         .as_ref()
         .map_or(&[][..], |g| g.processes.as_slice());
-    Component::new(&chain.pids, named, &chain.base)
+    let taps = plan.taps.iter().filter_map(|tap| tap.pid);
+    Component::new(&chain.pids, named, &chain.base, taps)
 }
 
 /// What goes on during a run.
@@ -229,7 +234,10 @@ impl Campaign<'_> {
                 };
                 let (id, tally) = self.cell(&one, 0)?;
                 let step = self.step(id, &tally)?;
-                Ok::<_, LoadError>(Some(step.meets(&settings.slo)))
+                Ok::<_, LoadError>(Some(Held {
+                    met: step.meets(&settings.slo),
+                    calls: self.due(id),
+                }))
             })?;
             if let Some(found) = found {
                 self.capacities
@@ -241,8 +249,8 @@ impl Campaign<'_> {
 
     /// What a step of the search showed.
     fn step(&self, id: u32, tally: &Tally) -> Result<Step, LoadError> {
-        let cell = self.cells.iter().find(|c| c.id == id);
-        let due = cell.and_then(|c| c.scheduled).unwrap_or(0).max(1);
+        let due = self.due(id).max(1);
+        let lost = due.saturating_sub(tally.complete);
         let failed = tally.measured - tally.complete;
         let needs_taps = self
             .plan
@@ -251,36 +259,45 @@ impl Campaign<'_> {
             .as_ref()
             .is_some_and(|c| c.slo.added_ttft_p95.is_some());
         let added_p95 = if needs_taps {
-            self.added_p95(id, cell.map_or(self.began, |c| c.from))?
+            self.added_p95(id)?
         } else {
             None
         };
         Ok(Step {
-            ttft_p95: tally.ttft_intended(0.95),
+            ttft_p95: tally.ttft_intended(0.95, lost),
             added_p95,
-            tpot_p95: tally.tpot(0.95).map(|tpot| tpot as f64),
+            tpot_p95: tally.tpot(0.95, lost).map(|tpot| tpot as f64),
             error_share: failed as f64 / tally.measured.max(1) as f64,
             answered: tally.complete as f64 / due as f64,
         })
     }
 
-    fn added_p95(&self, id: u32, from: Nanos) -> Result<Option<u64>, LoadError> {
+    /// Calls that were due in a cell, warm-up apart; 0 where it has no schedule.
+    fn due(&self, id: u32) -> u64 {
+        let cell = self.cells.iter().find(|c| c.id == id);
+        cell.and_then(|c| c.scheduled).unwrap_or(0)
+    }
+
+    /// The 95th percentile of what the gateway added to TTFT in a cell, nanoseconds; `None` where calls
+    /// without a leg reach it.
+    fn added_p95(&self, id: u32) -> Result<Option<i64>, LoadError> {
         std::thread::sleep(taps::SETTLE);
-        // A call's exchange begins before its cell's first measured instant by no more than the run-up.
-        let calls = taps::calls(&self.plan.taps, from.saturating_sub(1_000_000_000))?;
+        let cell = self.cells.iter().find(|c| c.id == id);
+        let from = cell.map_or(self.began, |c| c.from);
+        // Warm-up reached the tap before, but for the call that was due when the window opened.
+        let calls = taps::calls(&self.plan.taps, from)?;
         let of_cell = |c: &record::pairing::Call| {
-            c.outer
-                .keys
-                .client
-                .as_deref()
-                .and_then(ClientCall::parse_key)
-                .is_some_and(|(cell, _)| cell == id)
+            let name = c.outer.keys.client.as_deref();
+            let key = name.and_then(ClientCall::parse_key);
+            key.is_some_and(|(cell, _)| cell == id)
         };
-        let mut added: Vec<u64> = calls
+        let mut added: Vec<i64> = calls
             .filter(of_cell)
-            .filter_map(|c| Some(c.legs()?.added_ttft?.value.unsigned_abs()))
+            .filter_map(|c| Some(c.legs()?.added_ttft?.value))
             .collect();
-        Ok(quantile(&mut added, 0.95))
+        let lost = self.due(id).saturating_sub(added.len() as u64);
+        let q = among_lost(0.95, added.len() as u64, lost);
+        Ok(q.and_then(|q| quantile(&mut added, q)))
     }
 
     /// Runs one cell, and the floor probe beside it; returns its id, and what its calls came to.
@@ -321,16 +338,12 @@ impl Campaign<'_> {
             cell.to += 1;
         }
         (cell.generator_cpu, cell.tap_cpu) = self.own_cpu_since(before.0);
-        cell.gateway_cpu = spent(before.1, component.cpu());
+        cell.gateway_cpu = component.cpu_since(before.1.as_ref());
         cell.gateway_memory = component.memory();
         let ended = now();
         self.scraper.end();
         let tally = self.stage.recorder.cell(id)?;
-        cell.counted = Counted {
-            seconds: ended.saturating_sub(began) as f64 / 1e9,
-            answered: tally.answered,
-            e2e_p50: tally.e2e(0.5),
-        };
+        cell.counted = counted(&cell, began, ended, &tally);
         cell.saturated = self.saturated(&cell, tally.complete);
         self.under_way.clear();
         if let Some((order, beside)) = probe.zip(beside) {
@@ -381,10 +394,10 @@ impl Campaign<'_> {
 
     /// CPU seconds of the generator and of the taps so far.
     fn own_cpu(&self) -> (Option<f64>, Option<f64>) {
-        let taps = self.plan.taps.iter().map(|t| cpu_of(t.pid?));
+        let taps = self.plan.taps.iter().map(|t| cpu_of(t.pid?).ok());
         let taps = taps.sum::<Option<f64>>();
         (
-            cpu_of(std::process::id()),
+            cpu_of(std::process::id()).ok(),
             taps.filter(|_| !self.plan.taps.is_empty()),
         )
     }
@@ -405,6 +418,17 @@ impl Campaign<'_> {
             .filter(|c| c.has_legs() && pick(c.chain.kind))
             .map(|c| c.chain.name.clone())
             .collect()
+    }
+}
+
+/// What was counted of `cell` from `began` to `ended`.
+fn counted(cell: &Cell, began: Nanos, ended: Nanos, tally: &Tally) -> Counted {
+    let until = |at: Nanos| at.saturating_sub(began) as f64 / 1e9;
+    Counted {
+        seconds: until(ended),
+        driven: Some(until(cell.to)),
+        answered: tally.answered,
+        e2e_p50: tally.e2e_p50(),
     }
 }
 

@@ -4,13 +4,22 @@
 use config::scenario::{Capacity as Search, Slo};
 use record::manifest::Capacity;
 
-/// What one step showed.
+/// Whether a rate held, and of how many calls that is told.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Held {
+    pub(crate) met: bool,
+    /// Calls that were due.
+    pub(crate) calls: u64,
+}
+
+/// What one step showed. In its percentiles, calls that were not answered, not sent or not paired are
+/// slower than all others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Step {
     /// 95th percentile of TTFT from the intended send, nanoseconds; `None` where losses reach it.
     pub(crate) ttft_p95: Option<u64>,
     /// The same of added TTFT.
-    pub(crate) added_p95: Option<u64>,
+    pub(crate) added_p95: Option<i64>,
     /// The same of TPOT.
     pub(crate) tpot_p95: Option<f64>,
     /// Calls that failed, of all.
@@ -37,9 +46,17 @@ impl Step {
 /// rate held, or the run is to stop.
 pub(crate) fn search<E>(
     search: &Search,
-    mut probe: impl FnMut(f64) -> Result<Option<bool>, E>,
+    mut probe: impl FnMut(f64) -> Result<Option<Held>, E>,
 ) -> Result<Option<Capacity>, E> {
     let (mut met, mut missed) = (None, None);
+    let mut fewest: Option<u64> = None;
+    let mut probe = |rate| {
+        let held = probe(rate)?;
+        if let Some(held) = held {
+            fewest = Some(fewest.map_or(held.calls, |fewest| fewest.min(held.calls)));
+        }
+        Ok(held.map(|held| held.met))
+    };
     let mut rate = search.start_rate;
     while missed.is_none() && rate <= search.max_rate * 1.000_001 {
         match probe(rate)? {
@@ -73,6 +90,7 @@ pub(crate) fn search<E>(
         met: low,
         missed,
         confirmed,
+        calls: fewest,
     }))
 }
 
@@ -98,7 +116,13 @@ mod tests {
     }
 
     fn find(limit: f64) -> Option<Capacity> {
-        search::<()>(&settings(), |rate| Ok(Some(rate <= limit))).unwrap()
+        let probe = |rate: f64| {
+            Ok(Some(Held {
+                met: rate <= limit,
+                calls: (rate * 10.0) as u64,
+            }))
+        };
+        search::<()>(&settings(), probe).unwrap()
     }
 
     #[test]
@@ -110,6 +134,7 @@ mod tests {
             "{found:?}"
         );
         assert!(found.confirmed);
+        assert_eq!(found.calls, Some(20), "its first step was the shortest");
     }
 
     #[test]

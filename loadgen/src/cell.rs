@@ -50,9 +50,9 @@ impl Stage<'_> {
         known.unwrap_or_else(|| Lengths::asked(&self.scenario.workload))
     }
 
-    /// Differs between chains, blocks and ways; `way` names the last.
-    fn arrival_seed(&self, chain: &str, block: u32, way: &[u8]) -> u64 {
-        derive(self.seed, &[chain.as_bytes(), &block.to_le_bytes(), way])
+    /// Differs between chains, blocks and draws.
+    fn arrival_seed(&self, chain: &str, block: u32, draw: &[u8]) -> u64 {
+        derive(self.seed, &[chain.as_bytes(), &block.to_le_bytes(), draw])
     }
 
     /// When the calls of a whole course of load are due.
@@ -108,6 +108,9 @@ pub(crate) struct Order {
     pub(crate) warmup: CellLength,
     /// When its slot begins; `None`: now.
     pub(crate) begin: Option<Nanos>,
+    /// What the gaps between its calls are drawn by, beside chain and block: who differs in it does not send
+    /// when the other sends.
+    pub(crate) draw: Vec<u8>,
     /// The tenant that asks; `None` where there is but one.
     pub(crate) seat: Option<Arc<Seat>>,
 }
@@ -166,7 +169,7 @@ pub(crate) fn run(stage: &Stage<'_>, order: &Order, over: &AtomicBool) -> Result
             arrivals,
             in_flight,
         } => {
-            let seed = stage.arrival_seed(&order.target.chain, order.block, &rate.to_le_bytes());
+            let seed = stage.arrival_seed(&order.target.chain, order.block, &order.draw);
             let offsets = Offsets::new(*arrivals, *rate, seed);
             driver.open(offsets, *in_flight, over)?
         }
@@ -245,9 +248,8 @@ impl Driver<'_, '_> {
             if seat.is_some_and(|seat| seat.others.iter().any(|s| told.text.contains(s))) {
                 counts.leaked.fetch_add(1, Ordering::AcqRel);
             }
-            counts.in_flight.fetch_sub(1, Ordering::AcqRel);
-            flight.in_flight.fetch_sub(1, Ordering::Relaxed);
             reporter.told(told);
+            end(&counts, &flight);
         });
     }
 
@@ -288,6 +290,12 @@ fn begin(counts: &Counts, flight: &crate::recorder::Flight, ask: &Ask) {
             .from
             .compare_exchange(0, ask.intended, Ordering::AcqRel, Ordering::Acquire);
     }
+}
+
+/// A call is over and told: who sees none in flight finds all of them with the recorder.
+fn end(counts: &Counts, flight: &crate::recorder::Flight) {
+    counts.in_flight.fetch_sub(1, Ordering::AcqRel);
+    flight.in_flight.fetch_sub(1, Ordering::Relaxed);
 }
 
 /// Whether call `index`, `since` nanoseconds after the beginning, is still within `length`.

@@ -12,7 +12,9 @@ use config::{Chain, ChainKind, Scenario};
 use record::client::ClientCall;
 use record::clock::Nanos;
 use record::manifest::{Cell, Manifest, Shard, TapHealth};
-use record::rundir::{EXCHANGES, RunDir, SCRAPES, SEGMENT, SegmentWriter, write_health};
+use record::rundir::{
+    EXCHANGES, RunDir, SCRAPES, SEGMENT, SegmentWriter, read_health, write_health,
+};
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
@@ -253,25 +255,24 @@ fn moved(mut call: ClientCall, by: i64) -> ClientCall {
 }
 
 /// The exchanges that each part brings, once each: parts that ran beside the same tap all have them. Their
-/// instants are the taps' own and stay: calls and exchanges are joined by name.
+/// instants are the taps' own and stay: calls and exchanges are joined by name. Each tap keeps its account
+/// of itself, for it tells whose clock its instants are of.
 fn exchanges(parts: &[Part], run: &RunDir) -> Result<(), LoadError> {
     let mut known = Known::default();
     for (number, part) in parts.iter().enumerate() {
-        let dir = run.tap(&format!("part-{number}"));
-        let mut writer = SegmentWriter::create(&dir, EXCHANGES, SEGMENT)?;
         for tap in part.run.taps()? {
+            let dir = run.tap(&format!("part-{number}-{tap}"));
+            let mut writer = SegmentWriter::create(&dir, EXCHANGES, SEGMENT)?;
             for exchange in part.run.stream_exchanges(&tap)? {
                 if known.is_new(&exchange) {
                     writer.append(&exchange)?;
                 }
             }
+            writer.sync()?;
+            if let Some(health) = read_health(&part.run.tap(&tap))? {
+                write_health(&dir, &health)?;
+            }
         }
-        writer.sync()?;
-        let health = TapHealth {
-            boot: part.manifest.boot.clone(),
-            ..TapHealth::default()
-        };
-        write_health(&dir, &health)?;
     }
     Ok(())
 }
@@ -326,6 +327,7 @@ fn cells(parts: &[Part]) -> Vec<Cell> {
             whole.sent += cell.sent;
             whole.counted.answered += cell.counted.answered;
             whole.counted.seconds = whole.counted.seconds.max(cell.counted.seconds);
+            whole.counted.driven = both(whole.counted.driven, cell.counted.driven, f64::max);
             // A median of medians is none.
             whole.counted.e2e_p50 = None;
             whole.generator_cpu = both(whole.generator_cpu, cell.generator_cpu, |a, b| {

@@ -4,11 +4,11 @@
 mod tally;
 mod tools;
 
-pub(crate) use tally::Tally;
+pub(crate) use tally::{Tally, among_lost};
 
 use crate::client::Told;
 use crate::progress::{Phase, Progress, Update};
-use crate::usage::Component;
+use crate::usage::{Component, Cpu};
 use crate::{LoadError, Stop};
 use hdrhistogram::Histogram;
 use record::agent::ToolUse;
@@ -271,7 +271,7 @@ struct Worker {
     second: Second,
     errors: u64,
     /// The chain whose component was looked at last, and its CPU seconds then.
-    cpu_before: Option<(String, f64)>,
+    cpu_before: Option<(String, Cpu)>,
     began: Instant,
     flight: Arc<Flight>,
     current: Arc<Mutex<Current>>,
@@ -400,14 +400,13 @@ impl Worker {
         let sent = self.flight.sent.load(Ordering::Relaxed);
         let in_flight = self.flight.in_flight.load(Ordering::Relaxed);
         let usage = current.component.look();
-        let cpu = usage.cpu;
         let cpu_spent = self
             .cpu_before
             .take()
             .filter(|(chain, _)| *chain == current.chain)
-            .zip(cpu)
-            .map(|((_, before), now)| (now - before).max(0.0));
-        self.cpu_before = cpu.map(|now| (current.chain.clone(), now));
+            .zip(usage.cpu.as_ref())
+            .and_then(|((_, before), now)| now.since(&before));
+        self.cpu_before = usage.cpu.map(|now| (current.chain.clone(), now));
         let line = Line {
             at_ns: clock::now(),
             chain: current.chain.clone(),
@@ -473,7 +472,7 @@ impl Worker {
 }
 
 /// The order statistic at `q`; `None` of none.
-pub(crate) fn quantile(values: &mut [u64], q: f64) -> Option<u64> {
+pub(crate) fn quantile<T: Ord + Copy>(values: &mut [T], q: f64) -> Option<T> {
     values.sort_unstable();
     let rank = (q * values.len() as f64).ceil() as usize;
     values

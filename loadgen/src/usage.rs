@@ -3,6 +3,7 @@
 use config::chain::ProcessMatch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// The processes of one component: those named, and their children.
@@ -11,20 +12,31 @@ pub(crate) struct Component {
     pids: Vec<u32>,
     matches: Vec<ProcessMatch>,
     base: PathBuf,
+    /// Never found by a text in their commands: they may have the component's name in theirs.
+    apart: BTreeSet<u32>,
 }
 
 impl Component {
-    /// Processes by id; where there are none, by what the chain's file says.
-    pub(crate) fn new(pids: &[u32], matches: &[ProcessMatch], base: &Path) -> Self {
+    /// Processes by id; where there are none, by what the chain's file says. `taps` and whoever started this
+    /// process are none of them, though the files that their commands name may be called like it.
+    pub(crate) fn new(
+        pids: &[u32],
+        matches: &[ProcessMatch],
+        base: &Path,
+        taps: impl Iterator<Item = u32>,
+    ) -> Self {
         let matches = if pids.is_empty() {
             matches.to_vec()
         } else {
             Vec::new()
         };
+        let all = processes();
+        let own = std::iter::successors(Some(std::process::id()), |pid| all.get(pid).copied());
         Self {
             pids: pids.to_vec(),
             matches,
             base: base.to_owned(),
+            apart: own.chain(taps).collect(),
         }
     }
 
@@ -49,7 +61,8 @@ impl Component {
                     );
                 }
                 ProcessMatch::CommandMatch(text) => {
-                    found.extend(all.keys().copied().filter(|p| command(*p).contains(text)));
+                    let others = all.keys().copied().filter(|p| !self.apart.contains(p));
+                    found.extend(others.filter(|p| command(*p).contains(text)));
                 }
                 ProcessMatch::Cgroup(path) => {
                     let list = Path::new("/sys/fs/cgroup").join(path).join("cgroup.procs");
@@ -73,40 +86,77 @@ impl Component {
         }
     }
 
-    /// CPU seconds so far; `None` where no process is there.
-    pub(crate) fn cpu(&self) -> Option<f64> {
-        let tree = self.tree();
-        (!tree.is_empty()).then(|| tree.iter().filter_map(|p| cpu_of(*p)).sum())
+    /// CPU so far; `None` where no process is there, or one may not be looked into.
+    pub(crate) fn cpu(&self) -> Option<Cpu> {
+        Cpu::of(self.tree())
+    }
+
+    /// CPU seconds since it was `before`; see [`Cpu::since`].
+    pub(crate) fn cpu_since(&self, before: Option<&Cpu>) -> Option<f64> {
+        self.cpu()?.since(before?)
     }
 
     /// What a second of the series says of it: one look at the list of processes for all of it.
     pub(crate) fn look(&self) -> Usage {
         let tree = self.tree();
-        if tree.is_empty() {
-            return Usage::default();
-        }
         Usage {
-            cpu: Some(tree.iter().filter_map(|p| cpu_of(*p)).sum()),
-            resident: Some(tree.iter().filter_map(|p| rss_of(*p)).sum()),
-            descriptors: tree.iter().map(|p| descriptors_of(*p)).sum(),
+            resident: total(&tree, rss_of),
+            descriptors: total(&tree, descriptors_of),
+            cpu: Cpu::of(tree),
         }
     }
 
-    /// Memory now (PSS), bytes; `None` where no process is there.
+    /// Memory now (PSS), bytes; `None` where no process is there, or one may not be looked into.
     pub(crate) fn memory(&self) -> Option<u64> {
-        let tree = self.tree();
-        (!tree.is_empty()).then(|| tree.iter().filter_map(|p| pss_of(*p)).sum())
+        total(&self.tree(), pss_of)
     }
 }
 
-/// What a component uses; absent where no process is there.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+/// CPU that processes have used so far.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Cpu {
+    seconds: f64,
+    of: BTreeSet<u32>,
+}
+
+impl Cpu {
+    fn of(tree: BTreeSet<u32>) -> Option<Self> {
+        let seconds = total(&tree, cpu_of)?;
+        Some(Self { seconds, of: tree })
+    }
+
+    /// Seconds since it was `before`; `None` where a process has ended since, for what it used is known to
+    /// nobody.
+    pub(crate) fn since(&self, before: &Self) -> Option<f64> {
+        let all = before.of.is_subset(&self.of);
+        // The count falls back by a tick where a thread has ended (see `cpu_of`).
+        all.then(|| (self.seconds - before.seconds).max(0.0))
+    }
+}
+
+/// The sum over the processes that are still there; `None` where none is, or one may not be looked into:
+/// a sum of some would be too low.
+fn total<T: std::iter::Sum>(tree: &BTreeSet<u32>, of: impl Fn(u32) -> io::Result<T>) -> Option<T> {
+    let there = |found: &io::Result<T>| !found.as_ref().is_err_and(gone);
+    let mut found = tree.iter().map(|pid| of(*pid)).filter(there).peekable();
+    found.peek()?;
+    found.sum::<io::Result<T>>().ok()
+}
+
+/// A process ended between two looks.
+fn gone(error: &io::Error) -> bool {
+    const NO_SUCH_PROCESS: i32 = 3;
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(NO_SUCH_PROCESS)
+}
+
+/// What a component uses; absent where no process is there, or one of them may not be looked into.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Usage {
-    /// CPU seconds so far.
-    pub(crate) cpu: Option<f64>,
+    /// CPU so far.
+    pub(crate) cpu: Option<Cpu>,
     /// Resident memory (RSS summed), bytes.
     pub(crate) resident: Option<u64>,
-    /// Open file descriptors; absent where any of the processes may not be looked into, too.
+    /// Open file descriptors.
     pub(crate) descriptors: Option<u64>,
 }
 
@@ -131,26 +181,36 @@ fn command(pid: u32) -> String {
     String::from_utf8_lossy(&bytes).replace('\0', " ")
 }
 
-fn rss_of(pid: u32) -> Option<u64> {
+fn rss_of(pid: u32) -> io::Result<u64> {
     kib_of(&format!("/proc/{pid}/status"), "VmRSS:")
 }
 
-/// Open file descriptors of a process; `None` where it may not be looked into: another user's.
-fn descriptors_of(pid: u32) -> Option<u64> {
-    let entries = fs::read_dir(format!("/proc/{pid}/fd")).ok()?;
-    Some(entries.count() as u64)
+/// Open file descriptors of a process; an error where it may not be looked into: another user's.
+fn descriptors_of(pid: u32) -> io::Result<u64> {
+    let entries = fs::read_dir(format!("/proc/{pid}/fd"))?;
+    Ok(entries.count() as u64)
 }
 
-/// CPU seconds of a process' threads by the scheduler's own count (`schedstat`, nanoseconds): the
-/// ticks of `stat` are too coarse for a cell of a second. Threads that ended are not in it.
-pub(crate) fn cpu_of(pid: u32) -> Option<f64> {
-    let tasks = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
+/// CPU seconds of a process by the scheduler's own count for each of its threads (`schedstat`, nanoseconds):
+/// the ticks of `stat` are too coarse for a cell of a second. But only they count the threads that ended: the
+/// larger of both.
+pub(crate) fn cpu_of(pid: u32) -> io::Result<f64> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task"))?;
     let nanos = tasks.filter_map(Result::ok).filter_map(|task| {
         let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
         text.split_whitespace().next()?.parse::<u64>().ok()
     });
-    Some(nanos.sum::<u64>() as f64 / 1e9)
+    let alive = nanos.sum::<u64>() as f64 / 1e9;
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    // proc_pid_stat(5): utime and stime are fields 14 and 15; the name in brackets is the second.
+    let fields = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
+    let ticks = fields.split(' ').skip(11).take(2);
+    let ticks: u64 = ticks.filter_map(|ticks| ticks.parse::<u64>().ok()).sum();
+    Ok(alive.max(ticks as f64 / TICKS_A_SECOND))
 }
+
+/// `USER_HZ` of every Linux that this is built for.
+const TICKS_A_SECOND: f64 = 100.0;
 
 /// Whether any two of the groups of processes may run on one CPU. A group without a process is one
 /// that nobody named: it may run anywhere.
@@ -187,19 +247,17 @@ fn parse_list(list: &str) -> Option<BTreeSet<u32>> {
     Some(cpus)
 }
 
-fn pss_of(pid: u32) -> Option<u64> {
+fn pss_of(pid: u32) -> io::Result<u64> {
     kib_of(&format!("/proc/{pid}/smaps_rollup"), "Pss:")
 }
 
-/// A line of a file of the kernel that counts in kB, as bytes.
-fn kib_of(path: &str, field: &str) -> Option<u64> {
-    let text = fs::read_to_string(path).ok()?;
-    let line = text.lines().find_map(|l| l.strip_prefix(field))?;
-    line.split_whitespace()
-        .next()?
-        .parse::<u64>()
-        .ok()
-        .map(|kib| kib * 1024)
+/// A line of a file of the kernel that counts in kB, as bytes. A process that has ended and was not waited
+/// for has no such line, and no memory.
+fn kib_of(path: &str, field: &str) -> io::Result<u64> {
+    let text = fs::read_to_string(path)?;
+    let line = text.lines().find_map(|l| l.strip_prefix(field));
+    let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    Ok(kib.map_or(0, |kib| kib * 1024))
 }
 
 #[cfg(test)]
@@ -218,17 +276,16 @@ mod tests {
 
     #[test]
     fn this_process_is_found_by_id_and_uses_cpu_and_memory() {
-        let own = Component::new(&[std::process::id()], &[], Path::new("."));
+        let own = named(&[std::process::id()], &[]);
         let before = own.cpu().unwrap();
-        let begin = std::time::Instant::now();
-        while begin.elapsed().as_millis() < 60 {
-            std::hint::spin_loop();
-        }
-        assert!(own.cpu().unwrap() - before > 0.02);
+        // A thread that ends takes its count with it.
+        std::thread::spawn(|| burn(400)).join().unwrap();
+        burn(60);
+        assert!(own.cpu().unwrap().since(&before).unwrap() > 0.1);
         assert!(own.memory().unwrap() > 500_000);
         let look = own.look();
         assert!(look.resident.unwrap() >= own.memory().unwrap() / 2);
-        assert!(look.cpu.unwrap() > 0.0);
+        assert!(look.cpu.as_ref().unwrap().since(&before).is_some());
         // Other tests of this process open and close files meanwhile: many of ours show through.
         let files: Vec<fs::File> = (0..400)
             .map(|_| fs::File::open("/dev/null").unwrap())
@@ -239,14 +296,75 @@ mod tests {
             "{look:?}, then {more}"
         );
         drop(files);
-        let none = Component::new(
-            &[],
-            &[ProcessMatch::CommandMatch(
-                "no such program \u{1F980}".to_owned(),
-            )],
-            Path::new("."),
-        );
+        let none = named(&[], &["no such program \u{1F980}"]);
         assert_eq!((none.cpu(), none.memory()), (None, None));
         assert_eq!(none.look(), Usage::default());
+    }
+
+    fn burn(milliseconds: u128) {
+        let begin = std::time::Instant::now();
+        while begin.elapsed().as_millis() < milliseconds {
+            std::hint::spin_loop();
+        }
+    }
+
+    fn named(pids: &[u32], texts: &[&str]) -> Component {
+        let texts = texts.iter().map(|text| (*text).to_owned());
+        let matches: Vec<ProcessMatch> = texts.map(ProcessMatch::CommandMatch).collect();
+        Component::new(pids, &matches, Path::new("."), std::iter::empty())
+    }
+
+    fn sleeper(name: &str) -> std::process::Child {
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-c", "read line; true", name]);
+        shell.stdin(std::process::Stdio::piped()).spawn().unwrap()
+    }
+
+    #[test]
+    fn neither_a_tap_nor_who_started_this_process_is_a_component_of_like_name() {
+        let name = format!("component-of-{}", std::process::id());
+        let mut children = [sleeper(&name), sleeper(&name)];
+        let [gateway, tap] = [children[0].id(), children[1].id()];
+        let matches = [ProcessMatch::CommandMatch(name)];
+        let found = |taps: &[u32]| {
+            Component::new(&[], &matches, Path::new("."), taps.iter().copied()).tree()
+        };
+        assert_eq!(found(&[]), BTreeSet::from([gateway, tap]));
+        assert_eq!(found(&[tap]), BTreeSet::from([gateway]));
+        for child in &mut children {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+        // Every process that waits for this one, the test runner and its shell, runs a program of this name.
+        let own = command(std::process::id());
+        let own = own.split(' ').next().unwrap();
+        assert!(!named(&[], &[own]).tree().contains(&std::process::id()));
+    }
+
+    #[test]
+    fn what_cannot_be_looked_into_is_no_zero_and_what_has_ended_is_none() {
+        let two = BTreeSet::from([1, 2]);
+        let denied = |pid: u32| match pid {
+            1 => Ok(7_u64),
+            _ => Err(io::Error::from(io::ErrorKind::PermissionDenied)),
+        };
+        assert_eq!(total(&two, denied), None);
+        let ended = |pid: u32| match pid {
+            1 => Ok(7_u64),
+            _ => Err(io::Error::from_raw_os_error(3)),
+        };
+        assert_eq!(total(&two, ended), Some(7));
+        assert_eq!(total(&BTreeSet::from([2]), ended), None);
+        let cpu = |seconds, of: &[u32]| Cpu {
+            seconds,
+            of: of.iter().copied().collect(),
+        };
+        let before = cpu(5.0, &[1, 2]);
+        assert_eq!(cpu(9.0, &[1, 2, 3]).since(&before), Some(4.0));
+        assert_eq!(
+            cpu(1.0, &[1, 4]).since(&before),
+            None,
+            "one was started anew"
+        );
     }
 }

@@ -176,6 +176,10 @@ pub struct Cell {
 pub struct Counted {
     /// Seconds.
     pub seconds: f64,
+    /// Of these, the seconds until the cell's window closed: behind it, calls in flight are waited for, and
+    /// there is little to do. `None` in runs of earlier versions.
+    #[serde(default)]
+    pub driven: Option<f64>,
     /// Calls answered in full, warm-up included: what the CPU was spent on.
     pub answered: u64,
     /// Their median E2E, warm-up left out, nanoseconds; `None` where none was answered, or it was not asked for.
@@ -210,6 +214,10 @@ pub struct Capacity {
     pub missed: Option<f64>,
     /// `met` held in a fresh run.
     pub confirmed: bool,
+    /// Calls that were due in the shortest of its runs: so many are the percentiles of. `None` in runs of
+    /// earlier versions.
+    #[serde(default)]
+    pub calls: Option<u64>,
 }
 
 /// One leg's instrument error as `hopscope calibrate` found it. Nanoseconds.

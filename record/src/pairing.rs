@@ -91,7 +91,7 @@ pub struct Call {
     pub attempts: Vec<Exchange>,
     /// Which attempt's content came back, as an index.
     pub serving: Option<usize>,
-    /// Exchanges at taps further in.
+    /// Exchanges at taps further in, in order of arrival.
     pub engine: Vec<Exchange>,
     /// How the attempts were found; `None` without any.
     pub matched: Option<MatchedBy>,
@@ -333,7 +333,7 @@ impl Pairer {
             .call
             .as_ref()
             .and_then(|id| self.inners.remove(id));
-        let (mut attempts, engine, matched) = match by_header {
+        let (mut attempts, mut engine, matched) = match by_header {
             Some(found) if !found.attempts.is_empty() => {
                 (found.attempts, found.engine, Some(MatchedBy::Header))
             }
@@ -343,7 +343,9 @@ impl Pairer {
                 (attempts, engine, matched)
             }
         };
-        attempts.sort_by_key(|e| (e.marks.begin.at, e.id));
+        for exchanges in [&mut attempts, &mut engine] {
+            exchanges.sort_by_key(|e| (e.marks.begin.at, e.id));
+        }
         let serving = serving(&outer, &attempts);
         let confirmed = confirm(&outer, serving.and_then(|i| attempts.get(i)));
         let contradicted = contradicted(&outer, &attempts);

@@ -33,9 +33,12 @@ impl Campaign<'_> {
             late: self.slots.as_ref().map(|slots| slots.late),
         };
         // What an earlier process began and this one made anew is in the record too.
-        let calls = self.run.stream_calls()?;
-        let calls = calls.filter(|call| cells.contains(&call.cell));
-        let found = verdict(&evidence, calls, self.run.pair()?);
+        let (mut calls, mut paired) = (self.run.stream_calls()?, self.run.pair()?);
+        let counted = calls.by_ref().filter(|call| cells.contains(&call.cell));
+        let found = verdict(&evidence, counted, paired.by_ref());
+        for loss in calls.losses().iter().chain(paired.losses()) {
+            tracing::warn!(%loss, "a part of the run's record is left out");
+        }
         self.write_manifest(Some(found), &healths)?;
         self.stage.recorder.at(|c| {
             c.phase = Phase::Done;

@@ -2,7 +2,7 @@
 //! the probe when there is nothing left to wait for.
 
 use super::plan::{describe, words};
-use super::{Campaign, spent};
+use super::{Campaign, counted};
 use crate::cell::{Order, RUN_UP, Ran, Stage, Way, run as run_cell};
 use crate::trigger::{LOGS, Running};
 use crate::{LoadError, pacer};
@@ -15,7 +15,7 @@ use record::clock::{Nanos, now};
 use record::experiment::{
     Experiment, Found, Kind, Measure, Probe, Raised, Setup, Triggered, Watched, measure,
 };
-use record::manifest::{Counted, Drive};
+use record::manifest::Drive;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -85,15 +85,11 @@ impl Campaign<'_> {
         let mut cell = describe(&order, &drive, block, ran?);
         let component = &self.components[chain];
         (cell.generator_cpu, cell.tap_cpu) = self.own_cpu_since(before.0);
-        cell.gateway_cpu = spent(before.1, component.cpu());
+        cell.gateway_cpu = component.cpu_since(before.1.as_ref());
         cell.gateway_memory = component.memory();
         let tally = self.stage.recorder.cell(id)?;
         let calls = self.stage.recorder.watched(id);
-        cell.counted = Counted {
-            seconds: now().saturating_sub(began) as f64 / 1e9,
-            answered: tally.answered,
-            e2e_p50: tally.e2e(0.5),
-        };
+        cell.counted = counted(&cell, began, now(), &tally);
         // Half an experiment is none: it is made anew.
         cell.cut = self.stage.stop.requested() || seen.failed.is_some();
         let triggered = seen.trigger.as_ref().and_then(|trigger| trigger.end);
@@ -166,6 +162,7 @@ impl Campaign<'_> {
             },
             warmup: CellLength::default(),
             begin: Some(now() + AHEAD),
+            draw: Vec::new(),
             seat: None,
         }
     }

@@ -190,6 +190,7 @@ impl Campaign<'_> {
             },
             warmup: CellLength::default(),
             begin: None,
+            draw: b"floor".to_vec(),
             seat: None,
         })
     }
@@ -208,8 +209,19 @@ impl Campaign<'_> {
                 self.plan.scenario.warmup.clone()
             },
             begin: None,
+            draw: draw(&one.drive, id),
             seat: None,
         }
+    }
+}
+
+/// Cells of one rate have one schedule, so that one that is driven anew is the same; but a step that
+/// confirms a capacity is no repetition of the one that found it.
+fn draw(drive: &Drive, id: u32) -> Vec<u8> {
+    let rate = rate_of(drive).unwrap_or(0.0).to_le_bytes();
+    match drive {
+        Drive::Capacity { .. } => [&rate[..], &id.to_le_bytes()].concat(),
+        _ => rate.to_vec(),
     }
 }
 

@@ -110,6 +110,13 @@ fn differs(plan: &Plan, manifest: &Manifest) -> Option<String> {
     if manifest.boot != record::host::boot() {
         return Some("the machine was started anew since, and its clock with it".to_owned());
     }
+    if manifest.version != env!("CARGO_PKG_VERSION") {
+        return Some(format!(
+            "version {} of hopscope began it, and this is {}",
+            manifest.version,
+            env!("CARGO_PKG_VERSION")
+        ));
+    }
     if manifest.seed != Some(plan.seed) || manifest.run != plan.name {
         return Some(format!(
             "it is the run {} with the seed {:?}, and {} with the seed {} was asked for",
@@ -134,7 +141,7 @@ fn differs(plan: &Plan, manifest: &Manifest) -> Option<String> {
 }
 
 impl Campaign<'_> {
-    /// Makes what an earlier process measured part of this campaign; tells whether that is nothing.
+    /// Makes what an earlier process measured part of this campaign; tells whether nothing of it is kept.
     pub(super) fn take_up(&mut self, earlier: Earlier) -> Result<bool, LoadError> {
         let Earlier {
             manifest,
@@ -176,7 +183,7 @@ impl Campaign<'_> {
         let cells = &self.cells;
         self.experiments
             .retain(|one| cells.iter().any(|cell| cell.id == one.cell));
-        Ok(first.is_none())
+        Ok(self.cells.is_empty())
     }
 
     /// The part of a course that a kill left, and the calls that were due in it and of which nothing is

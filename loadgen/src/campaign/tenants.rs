@@ -1,13 +1,13 @@
 //! Several tenants on one chain: each alone, all together, and beside one that floods.
 
-use super::Campaign;
 use super::plan::describe;
+use super::{Campaign, counted};
 use crate::cell::{Order, Ran, Seat, Way, run as run_cell};
 use crate::seed::derive;
 use crate::{LoadError, PlannedChain};
 use config::scenario::{Tenant, Tenants};
 use record::clock::now;
-use record::manifest::{Company, Counted, Drive};
+use record::manifest::{Company, Drive};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -122,7 +122,7 @@ impl Campaign<'_> {
             (ran, beside.and_then(|b| b.join().ok()))
         });
         let (generator, taps) = self.own_cpu_since(before);
-        let seconds = now().saturating_sub(began) as f64 / 1e9;
+        let ended = now();
         self.scraper.end();
         self.under_way.clear();
         let stopped = self.stage.stop.requested();
@@ -136,12 +136,9 @@ impl Campaign<'_> {
             // Of all members together: none of them has a process of its own.
             (cell.generator_cpu, cell.tap_cpu) = (generator, taps);
             cell.floor_cell = probe.as_ref().map(|order| order.id);
-            cell.counted = Counted {
-                seconds,
-                ..Counted::default()
-            };
+            let tally = self.stage.recorder.cell(order.id)?;
+            cell.counted = counted(&cell, began, ended, &tally);
             self.cells.push(cell);
-            self.stage.recorder.cell(order.id)?;
         }
         if let Some((order, beside)) = probe.zip(beside) {
             self.floor(&order, block, beside?)?;
@@ -196,6 +193,7 @@ impl Campaign<'_> {
             length: tenants.cell.clone(),
             warmup: self.plan.scenario.warmup.clone(),
             begin: None,
+            draw: [tenant.name.as_bytes(), &rate.to_le_bytes()].concat(),
             seat: Some(Arc::new(seat)),
         })
     }

@@ -1,7 +1,7 @@
 //! Agents: tasks of several turns, each of which asks with the whole conversation so far. With tools, a
 //! turn that calls one is over when its result is there.
 
-use super::{Counts, Driver, Ran, begin};
+use super::{Counts, Driver, Ran, begin, end};
 use crate::LoadError;
 use crate::agent::{self, Hands, Kit, Place, Round, Step, Talk};
 use crate::client::{Ask, Client, Cut, Told};
@@ -173,8 +173,7 @@ impl Worker {
         };
         begin(&self.counts, &self.flight, &ask);
         let told = self.client.call(self.lane, ask).await;
-        self.counts.in_flight.fetch_sub(1, Ordering::AcqRel);
-        self.flight.in_flight.fetch_sub(1, Ordering::Relaxed);
+        end(&self.counts, &self.flight);
         told
     }
 }

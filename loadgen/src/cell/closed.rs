@@ -1,6 +1,6 @@
 //! Closed loop: callers that each wait for their answer before they ask again.
 
-use super::{DRAIN, Driver, Order, Ran, begin, within};
+use super::{DRAIN, Driver, Order, Ran, begin, end, within};
 use crate::LoadError;
 use crate::client::Ask;
 use crate::prompt::Feed;
@@ -44,9 +44,8 @@ impl Driver<'_, '_> {
                     };
                     begin(&counts, &flight, &ask);
                     let told = client.call(lane, ask).await;
-                    counts.in_flight.fetch_sub(1, Ordering::AcqRel);
-                    flight.in_flight.fetch_sub(1, Ordering::Relaxed);
                     reporter.told(told);
+                    end(&counts, &flight);
                     if !think.is_zero() {
                         tokio::time::sleep(think).await;
                     }

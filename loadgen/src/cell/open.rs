@@ -209,6 +209,7 @@ seed: 7
             length: calls(100),
             warmup: calls(0),
             begin: None,
+            draw: Vec::new(),
             seat: None,
         };
         let cut = Cut::default();
@@ -222,8 +223,6 @@ seed: 7
         recorder.watch(0);
         let ran = driver.open(offsets, most, &AtomicBool::new(false)).unwrap();
         driver.drain();
-        // The last call is reported just after it is counted.
-        std::thread::sleep(Duration::from_millis(50));
         let mut calls = recorder.watched(0);
         recorder.end().unwrap();
         calls.sort_unstable_by_key(|c| c.seq);

@@ -11,14 +11,12 @@ use std::collections::{BTreeMap, HashSet};
 
 /// See the module. Where a cell is meant, it is one that counts ([`headline`]).
 pub(super) struct Seen {
-    /// How late calls were taken up, in cells with a schedule.
-    pub(super) lag: Histogram<u64>,
-    /// TTFT of these.
-    pub(super) ttft: Histogram<u64>,
+    /// The calls of each cell with a schedule.
+    pub(super) paces: BTreeMap<u32, Pace>,
     /// Cells of any kind with a full answer.
     pub(super) answered: HashSet<u32>,
-    /// What gateways add to TTFT, without its sign.
-    pub(super) added_ttft: Histogram<u64>,
+    /// What each gateway adds to TTFT, without its sign.
+    pub(super) added_ttft: BTreeMap<String, Histogram<u64>>,
     /// The floor probe's request leg, without its sign.
     pub(super) floor: Histogram<u64>,
     /// Calls through two taps that should have a counterpart.
@@ -29,6 +27,44 @@ pub(super) struct Seen {
     pub(super) faces: BTreeMap<&'static str, u64>,
 }
 
+/// How punctual the calls of a cell were. To two digits: there may be hundreds of cells.
+pub(super) struct Pace {
+    /// How late calls were taken up.
+    pub(super) lag: Histogram<u64>,
+    /// Their TTFT.
+    pub(super) ttft: Histogram<u64>,
+}
+
+impl Default for Pace {
+    fn default() -> Self {
+        let rough = || {
+            let mut rough = Histogram::new(2).unwrap_or_else(|_| unreachable!("2 is in range"));
+            rough.auto(true);
+            rough
+        };
+        Self {
+            lag: rough(),
+            ttft: rough(),
+        }
+    }
+}
+
+impl Pace {
+    fn take(&mut self, call: &ClientCall) {
+        add(&mut self.lag, call.lag());
+        if let Some(ttft) = call.ttft() {
+            add(&mut self.ttft, ttft);
+        }
+    }
+
+    /// Adds what another cell came to.
+    pub(super) fn join(&mut self, other: &Self) {
+        // Cannot fail: these grow by themselves.
+        let _ = self.lag.add(&other.lag);
+        let _ = self.ttft.add(&other.ttft);
+    }
+}
+
 impl Seen {
     pub(super) fn of(
         e: &Evidence<'_>,
@@ -36,10 +72,9 @@ impl Seen {
         paired: impl Iterator<Item = Call>,
     ) -> Self {
         let mut seen = Self {
-            lag: durations(),
-            ttft: durations(),
+            paces: BTreeMap::new(),
             answered: HashSet::new(),
-            added_ttft: durations(),
+            added_ttft: BTreeMap::new(),
             floor: durations(),
             pairable: 0,
             paired: 0,
@@ -64,10 +99,7 @@ impl Seen {
             self.answered.insert(call.cell);
         }
         if scheduled {
-            add(&mut self.lag, call.lag());
-            call.ttft()
-                .into_iter()
-                .for_each(|ttft| add(&mut self.ttft, ttft));
+            self.paces.entry(call.cell).or_default().take(call);
         }
     }
 
@@ -87,7 +119,12 @@ impl Seen {
             }
         };
         if within(measured) {
-            take(&mut self.added_ttft, call.legs().and_then(|l| l.added_ttft));
+            if !self.added_ttft.contains_key(chain) {
+                self.added_ttft.insert(chain.to_owned(), durations());
+            }
+            if let Some(added) = self.added_ttft.get_mut(chain) {
+                take(added, call.legs().and_then(|l| l.added_ttft));
+            }
         }
         if within(floors) {
             take(&mut self.floor, call.legs().and_then(|l| l.request));

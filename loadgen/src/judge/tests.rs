@@ -5,7 +5,8 @@ use record::client::CallOutcome;
 fn cell(sent: u64, generator_cpu: f64) -> Cell {
     let mut cell = Cell {
         counted: record::manifest::Counted {
-            seconds: 1.0,
+            seconds: 3.0,
+            driven: Some(1.0),
             answered: sent,
             e2e_p50: None,
         },
@@ -71,6 +72,18 @@ fn a_late_generator_makes_a_run_invalid_whatever_the_answers_were() {
         broken(cell(40, 0.1), calls).contains(&"schedule-lag-p99".to_owned())
     };
     assert!(has(&[late]) && !has(&[call(0, CallOutcome::Complete)]));
+}
+
+#[test]
+fn one_late_cell_is_not_made_good_by_many_punctual_ones() {
+    let cell_of = |id: u32, lag: u64| ClientCall {
+        started: lag,
+        ..call(id, CallOutcome::Complete)
+    };
+    let punctual = (1..20).flat_map(|id| (0..100).map(move |_| cell_of(id, 0)));
+    let late = (0..100).map(|_| cell_of(0, 1_500_000));
+    let calls: Vec<ClientCall> = late.chain(punctual).collect();
+    assert!(broken(cell(40, 0.1), &calls).contains(&"schedule-lag-p99".to_owned()));
 }
 
 #[test]
