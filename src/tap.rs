@@ -3,6 +3,7 @@
 //! The way of a token: `relay` reads it from the upstream (stamp), writes it to the client
 //! (stamps), then hands the bytes to `live`, which decodes them into the exchange's timeline.
 
+mod aws;
 mod connection;
 mod context;
 mod crossing;

@@ -3,6 +3,7 @@
 mod check;
 mod gateway;
 mod scrape;
+mod sign;
 mod tap;
 
 use std::collections::BTreeMap;
@@ -12,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 pub use gateway::{Forward, Gateway, HeaderEvidence, ProcessMatch, Recipe};
 pub use scrape::{Figure, Scrape, ScrapeKind};
+pub use sign::{AwsService, Sign};
 pub use tap::{ClientTls, HostHeader, Position, ServerTls, TapLimits, TapPoint, Upstream};
 
 use crate::scalar::{EnvName, HeaderName, HttpUrl};

@@ -144,3 +144,16 @@ fn the_published_schemas_are_those_of_the_types() {
         );
     }
 }
+
+/// The chain that `docs/aws.md` shows.
+#[test]
+fn the_chain_of_the_documentation_is_good() {
+    let page = std::fs::read_to_string(home().join("../docs/aws.md")).unwrap();
+    let block = page
+        .split("```yaml\n")
+        .nth(1)
+        .and_then(|rest| rest.split("```").next());
+    let chain = config::from_text::<config::Chain>("docs/aws.md", block.unwrap());
+    let chain = chain.unwrap_or_else(|error| panic!("{error}")).into_inner();
+    assert_eq!(chain.taps[0].region(), Some("us-east-1"));
+}

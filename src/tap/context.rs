@@ -1,5 +1,6 @@
 //! What a tap is: read once from the chain's file, shared by every connection of a thread.
 
+use super::aws::Signer;
 use super::head::{CALL, CALL_BIFROST, EXCHANGE, RequestHead, ResponseHead};
 use super::upstream::Upstream;
 use crate::meter::MeterHandle;
@@ -54,6 +55,8 @@ pub(crate) struct TapContext {
     /// The response tells the gateway which exchange this was, for it to echo.
     pub(crate) echoes: bool,
     pub(crate) upstream: Upstream,
+    /// Requests are signed for AWS.
+    pub(crate) signer: Option<Signer>,
     pub(crate) timeouts: Timeouts,
     /// Client connections that may yet be served; all threads of the tap share them.
     pub(crate) connections: Arc<Semaphore>,

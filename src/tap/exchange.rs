@@ -1,6 +1,7 @@
 //! One request and its response, of whichever version of HTTP on either side: connect, pass on,
 //! close the books.
 
+use super::aws::Unsigned;
 use super::context::TapContext;
 use super::crossing::{self, Crossing};
 use super::early::Early;
@@ -123,32 +124,36 @@ pub(crate) async fn exchange(
     let Arrived {
         mut head,
         begin,
-        read,
+        mut read,
         mut rest,
     } = arrived;
     tap.trace_context(&mut head);
     let _active = tap.meter.exchange_begins();
     let mut live = Live::begin(tap, &head, begin, read, (client.class(), client.reused()));
     if let Some(fault) = refused(tap, &head) {
-        live.fail(Outcome::Failed, &fault.message);
-        live.exchange.status = None;
-        client.fault(tap, &fault).await;
-        tap.meter.finished(live.close(None));
-        client.linger().await;
-        return (client, After::Close);
+        return answer(tap, client, live, &fault).await;
+    }
+    if let Some(signer) = &tap.signer {
+        let request = (&mut rest, &mut read);
+        match signer.sign(tap, &mut client, &mut head, request).await {
+            Ok(()) => {}
+            Err(Unsigned::Fault(fault)) => return answer(tap, client, live, &fault).await,
+            Err(Unsigned::Gone) => {
+                let fault = "client left before the end of its request";
+                live.fail(Outcome::Aborted, fault);
+                tap.meter.finished(live.close(None));
+                return (client, After::Close);
+            }
+        }
     }
     let mut fresh = false;
     loop {
         let mut upstream = match tap.upstream.connect(fresh).await {
             Ok(connected) => connected,
             Err(error) => {
-                live.fail(Outcome::Failed, &format!("upstream {error}"));
                 let message = format!("hopscope: upstream {error}");
                 let fault = Fault::new(502, "upstream_unreachable", message);
-                client.fault(tap, &fault).await;
-                tap.meter.finished(live.close(None));
-                client.linger().await;
-                return (client, After::Close);
+                return answer(tap, client, live, &fault).await;
             }
         };
         note_connection(&mut live, &upstream);
@@ -171,6 +176,24 @@ pub(crate) async fn exchange(
         }
         return conclude(tap, (client, upstream), live, ending, leftover).await;
     }
+}
+
+/// Answers a request that goes no further, and closes its books.
+async fn answer(
+    tap: &TapContext,
+    mut client: Client,
+    mut live: Live,
+    fault: &Fault,
+) -> (Client, After) {
+    let why = &fault.message;
+    live.fail(
+        Outcome::Failed,
+        why.strip_prefix("hopscope: ").unwrap_or(why),
+    );
+    client.fault(tap, fault).await;
+    tap.meter.finished(live.close(None));
+    client.linger().await;
+    (client, After::Close)
 }
 
 /// Passes one request and its response between two connections.

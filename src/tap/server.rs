@@ -3,10 +3,11 @@
 //! Each serving thread has a runtime of its own with its own accept loops and its own upstream
 //! connections, so that a connection's reads and writes never cross threads.
 
+use super::aws::{Keys, Signer};
 use super::connection;
 use super::context::{Ids, TapContext, Timeouts, call_headers};
 use super::socket::Socket;
-use super::upstream::{Connectors, Upstream};
+use super::upstream::{Connectors, Upstream, host_of};
 use crate::lag;
 use crate::meter::{Meter, MeterHandle, MeterOptions};
 use async_trait::async_trait;
@@ -161,10 +162,16 @@ impl TapServer {
         let meter = Meter::start(options.meter.clone())?;
         let resolver = resolver();
         let ids = Arc::new(Ids::new());
+        let keys = keys(&bound)?;
         let (shutdown, watch) = watch::channel(false);
         let mut threads = Vec::new();
         for number in 0..options.threads.max(1) {
-            let services = services(&bound, &options, &meter.handle(), (&ids, resolver.as_ref()))?;
+            let services = services(
+                &bound,
+                &options,
+                &meter.handle(),
+                (&ids, resolver.as_ref(), keys.as_ref()),
+            )?;
             threads.push(serve_on_thread(number, services, watch.clone())?);
         }
         Ok(Self {
@@ -293,13 +300,31 @@ fn resolver() -> Option<Arc<TokioResolver>> {
     }
 }
 
+/// Where any tap signs, the keys for all that do.
+fn keys(bound: &[Bound]) -> Result<Option<Keys>, TapError> {
+    let region = bound.iter().find_map(|tap| tap.point.region());
+    let keys = region.map(|region| Keys::start(region.to_owned()));
+    Ok(keys.transpose().map_err(anyhow::Error::from)?)
+}
+
+fn signer(point: &TapPoint, keys: Option<&Keys>) -> Option<Signer> {
+    let service = point.upstream.sign.as_ref()?.service.as_str();
+    let region = point.region()?.to_owned();
+    Some(Signer::new(
+        keys?.clone(),
+        host_of(&point.upstream)?,
+        service,
+        region,
+    ))
+}
+
 type TapService = (Service<App>, ListenFds);
 
 fn services(
     bound: &[Bound],
     options: &ProcessOptions,
     meter: &MeterHandle,
-    (ids, resolver): (&Arc<Ids>, Option<&Arc<TokioResolver>>),
+    (ids, resolver, keys): (&Arc<Ids>, Option<&Arc<TokioResolver>>, Option<&Keys>),
 ) -> Result<Vec<TapService>, TapError> {
     let mut services = Vec::new();
     let mut connectors = Connectors::default();
@@ -318,6 +343,7 @@ fn services(
                 tap.template.turn.clone(),
                 (&mut connectors, options.kernel_stamps),
             ),
+            signer: signer(point, keys),
             timeouts: Timeouts::from(&point.limits),
             connections: tap.template.connections.clone(),
             body_max: point.limits.request_body_max.get(),

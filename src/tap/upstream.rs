@@ -79,6 +79,19 @@ impl Connected {
     }
 }
 
+/// The first address as a client would write it in `Host`: without the port that its scheme implies
+/// (RFC 9110 §7.2, §4.2).
+pub(crate) fn host_of(settings: &config::chain::Upstream) -> Option<String> {
+    let address = settings.addresses.first()?;
+    let implied = if settings.tls.is_some() {
+        ":443"
+    } else {
+        ":80"
+    };
+    let text = address.to_string();
+    Some(text.strip_suffix(implied).unwrap_or(&text).to_owned())
+}
+
 impl Upstream {
     /// `turn` is shared by the threads, so that they take addresses in turn together; `connectors`
     /// by the taps of one thread, since each holds the system's certificates.
@@ -116,8 +129,9 @@ impl Upstream {
 
     /// The `Host` to send in place of the client's.
     pub(crate) fn host(&self) -> Option<String> {
-        let address = self.settings.addresses.first()?;
-        (self.settings.host_header == HostHeader::Upstream).then(|| address.to_string())
+        (self.settings.host_header == HostHeader::Upstream)
+            .then(|| host_of(&self.settings))
+            .flatten()
     }
 
     /// Every address that the servers have now.

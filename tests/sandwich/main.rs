@@ -23,6 +23,7 @@ mod routing;
 mod schedule;
 mod scraping;
 mod shards;
+mod signing;
 mod soak;
 mod tenants;
 mod tls;

@@ -227,6 +227,7 @@ fn check_tap(at: &str, tap: &TapPoint, report: &mut Report<'_>) {
         report.needs_file(&format!("{at}.upstream.tls.ca"), ca);
     }
     check_upstream(&format!("{at}.upstream"), &tap.upstream, report);
+    super::sign::check(at, tap, report);
     if tap
         .upstream
         .addresses

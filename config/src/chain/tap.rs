@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::Sign;
 use crate::scalar::{ByteSize, HostPort, Listen, Period};
 
 /// One listening socket of the proxy, placed on one hop.
@@ -89,6 +90,9 @@ pub struct Upstream {
     /// Which `Host` the server sees.
     #[serde(default)]
     pub host_header: HostHeader,
+    /// Sign requests for AWS. Absent: they pass as the client signed them.
+    #[serde(default)]
+    pub sign: Option<Sign>,
 }
 
 /// How a tap connects with TLS.

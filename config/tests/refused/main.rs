@@ -360,3 +360,49 @@ fn files_that_cannot_be_read_are_refused_in_words() {
     let error = said(dir.path().join("latin.yaml"));
     assert!(error.contains("latin.yaml:2:11: is not UTF-8"), "{error}");
 }
+
+#[test]
+fn a_tap_that_signs_names_one_host_of_one_region_and_one_service() {
+    let with = |address: &str, sign: &str, more: &str| {
+        let upstream = format!("upstream: {{addresses: [{address}], sign: {sign}{more}}}");
+        chain_with("upstream: {addresses: [\"127.0.0.1:8000\"]}", &upstream)
+    };
+    let host = "\"bedrock-runtime.us-east-1.amazonaws.com:443\"";
+    let upstream = ", host_header: upstream";
+    for (address, sign, more, says) in [
+        (
+            "\"127.0.0.1:8000\"",
+            "{service: bedrock}",
+            upstream,
+            "names no region",
+        ),
+        (
+            host,
+            "{service: bedrock, region: eu-west-1}",
+            upstream,
+            "is of us-east-1; remove `region`",
+        ),
+        (
+            host,
+            "{service: bedrock-agentcore}",
+            upstream,
+            "is of the other one",
+        ),
+        (
+            host,
+            "{service: bedrock}",
+            "",
+            "add `host_header: upstream`",
+        ),
+        (
+            "\"a:1\", \"b:1\"",
+            "{service: bedrock, region: eu-west-1}",
+            upstream,
+            "name one address",
+        ),
+        (host, "{service: s3}", upstream, "s3"),
+    ] {
+        let found = with(address, sign, more);
+        assert!(found.contains(says) && found.contains("c.yaml:"), "{found}");
+    }
+}
