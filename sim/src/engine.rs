@@ -1,6 +1,6 @@
 //! A stand-in for an inference engine with the OpenAI API, in the shape of vLLM's streams.
 //!
-//! Models: `/v1/chat/completions` and `/v1/completions`, streamed and not, `/v1/models`, `/health`; a
+//! Models: `/v1/chat/completions`, `/v1/completions` and Bedrock's `/model/…/converse`, streamed and not, `/v1/models`, `/health`; a
 //! seeded, absolute schedule of first token and gaps; reasoning, tool calls (of the tools that a request
 //! offers, with the examples of their schemas as arguments), several choices, usage with cached tokens; the faults of [`Faults`]. One chunk is one write.
 //!
@@ -29,6 +29,7 @@ use crate::truth::Log;
 
 mod answer;
 mod calls;
+mod converse;
 mod exchange;
 mod fault;
 mod managed;

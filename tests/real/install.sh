@@ -41,7 +41,7 @@ starts() {
     local bin="$real_home/$1/bin"
     case "$1" in
         litellm) "$bin/python" -c 'import importlib.metadata as m; print("litellm", m.version("litellm"))' ;;
-        clients) "$bin/python" -c 'import aiohttp, h2, httpx, openai; print("openai", openai.__version__)' ;;
+        clients) "$bin/python" -c 'import aiohttp, boto3, h2, httpx, openai; print("openai", openai.__version__)' ;;
         langgraph) "$bin/python" -c 'import importlib.metadata as m, langchain_mcp_adapters.tools, langchain.agents; print("langgraph", m.version("langgraph"))' ;;
         aiperf | guidellm) "$bin/$1" --help >/dev/null && "$bin/python" -c 'import importlib.metadata as m, sys; print(sys.argv[1], m.version(sys.argv[1]))' "$1" ;;
         vllm-router) "$bin/python" -c 'import importlib.metadata as m; print("vllm-router", m.version("vllm-router"))' ;;

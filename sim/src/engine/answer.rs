@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
+use super::converse;
 use super::pace::Pace;
 use super::plan::Plan;
 use super::reply::{Ending, Next, Reply, Stop};
-use super::request::Dialect;
-use super::shape::Shape;
+use super::shape::{Said, Shape};
 use crate::http::{Framing, Headers, error_body};
 use crate::truth::{Field, Mark, Outcome, TokenTruth};
 
@@ -22,10 +22,14 @@ pub(super) async fn whole(
         reply.conn.gone().await;
         return Err(Stop::fault(Next::Close));
     }
-    let shape = Shape::new(plan.dialect, &plan.id, &plan.model, false).calling(plan.call.as_ref());
+    let shape = Shape::of(plan);
     let (choices, texts) = choices(plan, &shape);
     pace.all(reply, plan.text(0).count(), start).await?;
-    let body = shape.answer(&choices, plan.used(&reply.recorder.truth));
+    let body = shape.answer(
+        &choices,
+        plan.finish_reason,
+        plan.used(&reply.recorder.truth),
+    );
     let claimed = body.len() as u64 + u64::from(faults.truncate_length) * 1024;
     let cut = faults.close_after.is_some() || faults.reset_after.is_some();
     let sent = if cut { body.len() / 2 } else { body.len() };
@@ -71,12 +75,26 @@ pub(super) async fn error(
     message: &str,
     outcome: Outcome,
 ) -> Ending {
-    let body = error_body(status, message);
-    let mut extra = Headers::default();
-    if matches!(status, 429 | 503) {
+    let (body, mut extra) = of_kind(reply, status, converse::error_type(status), message);
+    if !reply.aws && matches!(status, 429 | 503) {
         extra.0.push(("retry-after".to_owned(), b"1".to_vec()));
     }
     send_error(reply, status, &body, &extra, outcome).await
+}
+
+/// The body of an error and the fields that go with it. Bedrock names its type in a field.
+pub(super) fn of_kind(
+    reply: &Reply<'_>,
+    status: u16,
+    kind: &str,
+    message: &str,
+) -> (String, Headers) {
+    if !reply.aws {
+        return (error_body(status, message), Headers::default());
+    }
+    let body = json!({"message": message}).to_string();
+    let field = ("x-amzn-errortype".to_owned(), converse::error_field(kind));
+    (body, Headers(vec![field]))
 }
 
 /// Sends an error with this JSON body and ends the exchange with `outcome`.
@@ -140,8 +158,12 @@ fn choices(plan: &Plan, shape: &Shape) -> (Vec<Value>, Vec<TokenTruth>) {
                 ends.push(whole_text(choice, field, tool, text.len()));
             }
         }
-        let calls = calls_json(shape, &tools);
-        choices.push(choice_json(plan, choice, &content, &reasoning, &calls));
+        let said = Said {
+            content,
+            reasoning,
+            calls: calls_json(shape, &tools),
+        };
+        choices.push(shape.choice(plan, choice, &said));
     }
     (choices, ends)
 }
@@ -170,23 +192,4 @@ fn calls_json(shape: &Shape, tools: &[String]) -> Vec<Value> {
             })
         })
         .collect()
-}
-
-fn choice_json(plan: &Plan, index: u16, content: &str, reasoning: &str, calls: &[Value]) -> Value {
-    let reason = plan.finish_reason;
-    if plan.dialect == Dialect::Completions {
-        return json!({"index": index, "text": content, "logprobs": null, "finish_reason": reason});
-    }
-    let said = |text: &str| (!text.is_empty()).then(|| text.to_owned());
-    json!({
-        "index": index,
-        "message": {
-            "role": "assistant",
-            "content": said(content),
-            "reasoning_content": said(reasoning),
-            "tool_calls": calls
-        },
-        "logprobs": null,
-        "finish_reason": reason
-    })
 }

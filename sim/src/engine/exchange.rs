@@ -85,6 +85,7 @@ async fn request(
         outlet: Outlet::new(Framing::Length(0)),
         minor: head.minor,
         keep_alive: head.keeps_alive(),
+        aws: matches!(dialect, Dialect::Converse { .. }),
     };
     let planned = faults
         .map_err(|error| error.to_string())
@@ -228,7 +229,13 @@ impl Engine {
         faults: Option<Faults>,
         head: &RequestHead,
     ) -> Planned {
-        let asked = Generation::parse(dialect, body, self.names_blocks(), self.options.count())?;
+        let asked = Generation::parse(
+            dialect,
+            head.path(),
+            body,
+            self.names_blocks(),
+            self.options.count(),
+        )?;
         let streamed = asked.stream;
         let of_body = asked.wishes.fault.clone();
         let faults = match head.headers.get("x-sim-fault") {

@@ -2,7 +2,7 @@
 
 use super::plan::Plan;
 use super::reply::{Ending, Reply};
-use super::{Engine, answer};
+use super::{Engine, answer, converse};
 use crate::http::Headers;
 use crate::managed::Call;
 use crate::truth::Outcome;
@@ -26,11 +26,12 @@ pub(super) async fn enter<'e>(
                 "message": why.message(), "type": why.kind(), "param": null, "code": 429
             }})
             .to_string();
-            let kind = format!(
-                "{}:http://internal.amazon.com/coral/com.amazon.bedrock/",
-                why.kind()
-            );
-            let extra = Headers(vec![("x-amzn-errortype".to_owned(), kind.into_bytes())]);
+            if reply.aws {
+                let (body, extra) = answer::of_kind(reply, 429, why.kind(), why.message());
+                return Err(answer::send_error(reply, 429, &body, &extra, Outcome::Refused).await);
+            }
+            let kind = converse::error_field(why.kind());
+            let extra = Headers(vec![("x-amzn-errortype".to_owned(), kind)]);
             return Err(answer::send_error(reply, 429, &body, &extra, Outcome::Refused).await);
         }
     };

@@ -43,10 +43,16 @@ impl Plan {
             options.tool_calls = 0;
             options.reasoning_tokens = 0;
         }
+        if matches!(asked.dialect, Dialect::Converse { .. }) {
+            // The reason is an event of its own there.
+            options.finish_apart = true;
+        }
         let mut tokens = asked.max_tokens.unwrap_or(options.tokens).max(1);
         let call = match asked.dialect {
-            Dialect::Chat => asked.wanted.call(options.call_tools, request_id),
             Dialect::Completions => None,
+            Dialect::Chat | Dialect::Converse { .. } => {
+                asked.wanted.call(options.call_tools, request_id)
+            }
         };
         if let Some(call) = &call {
             options.reasoning_tokens = 0;
@@ -63,9 +69,15 @@ impl Plan {
             (None, 0, Some(_)) => "length",
             (None, 0, None) => "stop",
         };
+        let include_usage = match asked.dialect {
+            // Its last event, and so what a stream without an end lacks.
+            Dialect::Converse { .. } => !faults.no_done,
+            _ => asked.include_usage,
+        };
         let prefix = match asked.dialect {
             Dialect::Chat => "chatcmpl",
             Dialect::Completions => "cmpl",
+            Dialect::Converse { .. } => "converse",
         };
         Self {
             faults,
@@ -73,7 +85,7 @@ impl Plan {
             model: asked.model.unwrap_or_else(|| options.model.clone()),
             dialect: asked.dialect,
             choices: asked.choices,
-            include_usage: asked.include_usage,
+            include_usage,
             counts: Counts {
                 prompt,
                 completion: tokens * u64::from(asked.choices),

@@ -28,8 +28,7 @@ pub(super) async fn stream(reply: &mut Reply<'_>, plan: &Plan, pace: Pace<'_>) -
     };
     reply.open(framing);
     let mut play = Play {
-        shape: Shape::new(plan.dialect, &plan.id, &plan.model, plan.faults.crlf)
-            .calling(plan.call.as_ref()),
+        shape: Shape::of(plan),
         positions: Positions::default(),
         faults: &plan.faults,
         plan,
@@ -81,7 +80,7 @@ impl Play<'_, '_> {
             self.reply.outlet.raw(hints);
             self.flush().await?;
         }
-        let mut headers = self.reply.headers("text/event-stream; charset=utf-8");
+        let mut headers = self.reply.headers(self.shape.content_type());
         let mut add = |name: &str, value: &str| {
             headers.0.push((name.to_owned(), value.as_bytes().to_vec()));
         };
@@ -145,8 +144,7 @@ impl Play<'_, '_> {
             self.reply.conn.gone().await;
             return Err(Stop::fault(Next::Close));
         }
-        let error = r#"{"error":{"message":"injected by the stand-in","type":"InternalServerError","param":null,"code":500}}"#;
-        self.reply.outlet.piece(&[self.shape.data(error)]);
+        self.reply.outlet.piece(&[self.shape.error()]);
         self.flush().await?;
         self.close_body().await?;
         Err(Stop::fault(Next::KeepAlive))
@@ -159,15 +157,14 @@ impl Play<'_, '_> {
             .ping
             .is_some_and(|every| sent.is_multiple_of(every))
         {
-            self.reply.outlet.piece(&[self.shape.comment("ping")]);
+            self.reply.outlet.piece(&[self.shape.ping()]);
             self.flush().await?;
         }
         if !self.role_sent {
             self.role().await?;
         }
         if self.faults.malformed_chunk == Some(sent) {
-            let broken = r#"{"id":"chatcmpl-broken","choices":[{"index":0,"delta":{"content":"#;
-            self.reply.outlet.piece(&[self.shape.data(broken)]);
+            self.reply.outlet.piece(&[self.shape.broken()]);
             self.flush().await?;
         }
         Ok(())
@@ -228,6 +225,9 @@ impl Play<'_, '_> {
             let event = self.shape.usage(self.plan.used(&self.reply.recorder.truth));
             self.reply.outlet.piece(&[event]);
             self.reply.outlet.carry_mark(Mark::Usage, None);
+            if self.shape.terminal().is_none() {
+                self.reply.outlet.carry_mark(Mark::Done, None);
+            }
             self.flush().await?;
         }
         self.close_body().await?;
@@ -244,9 +244,11 @@ impl Play<'_, '_> {
     }
 
     async fn close_body(&mut self) -> Result<(), Stop> {
-        if !self.faults.no_done {
+        if !self.faults.no_done && self.shape.terminal().is_some() {
             self.apart().await?;
-            self.reply.outlet.piece(&[self.shape.data("[DONE]")]);
+            if let Some(terminal) = self.shape.terminal() {
+                self.reply.outlet.piece(&[terminal]);
+            }
             self.reply.outlet.carry_mark(Mark::Done, None);
             self.flush().await?;
         }

@@ -52,6 +52,8 @@ pub(super) struct Reply<'c> {
     /// Minor version of the request.
     pub(super) minor: u8,
     pub(super) keep_alive: bool,
+    /// Errors are in the shape of AWS.
+    pub(super) aws: bool,
 }
 
 impl Reply<'_> {

@@ -5,6 +5,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::converse;
 use super::options::Wishes;
 use super::tool_call::{Wanted, offers};
 use crate::prompt::{Blocks, Count, visit_texts};
@@ -18,19 +19,24 @@ const MAX_WORD: usize = 64;
 /// Most choices of one request.
 const MAX_CHOICES: u16 = 16;
 
-/// Which of the two generation endpoints.
+/// Which of the generation endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Dialect {
     Chat,
     Completions,
+    /// Bedrock's; whether the answer is streamed is in the path.
+    Converse {
+        stream: bool,
+    },
 }
 
 impl Dialect {
-    /// The endpoint of a request, if it is one of the two.
+    /// The endpoint of a request, if it is one of them.
     pub(super) fn of(method: &str, path: &str) -> Option<Self> {
         match (method, path) {
             ("POST", "/v1/chat/completions") => Some(Self::Chat),
             ("POST", "/v1/completions") => Some(Self::Completions),
+            ("POST", path) => converse::asked(path).map(|(_, stream)| Self::Converse { stream }),
             _ => None,
         }
     }
@@ -86,15 +92,20 @@ impl Generation {
     /// for the client.
     pub(super) fn parse(
         dialect: Dialect,
+        path: &str,
         body: &[u8],
         blocks: bool,
         count: Count,
     ) -> Result<Self, String> {
-        let form: Form = serde_json::from_slice(body)
-            .map_err(|error| format!("request body is not a generation request: {error}"))?;
+        let form: Result<Form, _> = match dialect {
+            Dialect::Converse { .. } => serde_json::from_value(converse::as_chat(path, body)?),
+            _ => serde_json::from_slice(body),
+        };
+        let form =
+            form.map_err(|error| format!("request body is not a generation request: {error}"))?;
         let (name, prompt) = match dialect {
-            Dialect::Chat => ("messages", form.messages),
             Dialect::Completions => ("prompt", form.prompt),
+            _ => ("messages", form.messages),
         };
         let prompt = prompt.ok_or_else(|| format!("field `{name}` is missing"))?;
         let max_tokens = form.max_completion_tokens.or(form.max_tokens);
@@ -121,7 +132,10 @@ impl Generation {
         Ok(Self {
             dialect,
             model: form.model,
-            stream: form.stream.unwrap_or(false),
+            stream: match dialect {
+                Dialect::Converse { stream } => stream,
+                _ => form.stream.unwrap_or(false),
+            },
             include_usage: form
                 .stream_options
                 .and_then(|options| options.include_usage)
@@ -164,7 +178,7 @@ mod tests {
     use super::{Count, Dialect, Generation};
 
     fn parse(body: &str) -> Result<Generation, String> {
-        Generation::parse(Dialect::Chat, body.as_bytes(), false, Count::WORDS)
+        Generation::parse(Dialect::Chat, "", body.as_bytes(), false, Count::WORDS)
     }
 
     #[test]

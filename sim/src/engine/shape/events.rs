@@ -2,33 +2,16 @@
 
 use serde_json::{Value, json};
 
-use super::request::Dialect;
-use super::text::Addition;
-use super::tool_call::Call;
+use super::{Counts, Said, named};
 use crate::clock::unix_seconds;
+use crate::engine::plan::Plan;
+use crate::engine::request::Dialect;
+use crate::engine::text::Addition;
+use crate::engine::tool_call::Call;
 use crate::truth::Field;
 
-/// Token counts of one answer.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Counts {
-    pub(super) prompt: u64,
-    pub(super) completion: u64,
-    pub(super) cached: u64,
-}
-
-impl Counts {
-    pub(super) fn json(self) -> Value {
-        json!({
-            "prompt_tokens": self.prompt,
-            "total_tokens": self.prompt + self.completion,
-            "completion_tokens": self.completion,
-            "prompt_tokens_details": {"cached_tokens": self.cached}
-        })
-    }
-}
-
 /// Builds the events of a stream into a buffer of its own.
-pub(super) struct Shape {
+pub(in crate::engine) struct Events {
     dialect: Dialect,
     id: String,
     model: String,
@@ -38,15 +21,15 @@ pub(super) struct Shape {
     line_end: &'static str,
     event: String,
     /// The tool that is called by its name; the others have made-up ones.
-    call: Option<Call>,
+    pub(super) call: Option<Call>,
 }
 
-impl Shape {
+impl Events {
     pub(super) fn new(dialect: Dialect, id: &str, model: &str, crlf: bool) -> Self {
         let created = unix_seconds();
         let object = match dialect {
-            Dialect::Chat => "chat.completion.chunk",
             Dialect::Completions => "text_completion",
+            _ => "chat.completion.chunk",
         };
         let opening = format!(
             r#"data: {{"id":{},"object":"{object}","created":{created},"model":{},"choices":["#,
@@ -89,11 +72,11 @@ impl Shape {
     ) -> &[u8] {
         self.begin();
         match self.dialect {
-            Dialect::Chat => {
+            Dialect::Completions => self.completions_choice(choice, &added.text, finish),
+            _ => {
                 let delta = self.delta(added);
                 self.chat_choice(choice, &delta, finish);
             }
-            Dialect::Completions => self.completions_choice(choice, &added.text, finish),
         }
         if padding == 0 {
             return self.finish("]}");
@@ -110,8 +93,8 @@ impl Shape {
     pub(super) fn finish_apart(&mut self, choice: u16, reason: &str) -> &[u8] {
         self.begin();
         match self.dialect {
-            Dialect::Chat => self.chat_choice(choice, r#"{"content":""}"#, Some(reason)),
             Dialect::Completions => self.completions_choice(choice, "", Some(reason)),
+            _ => self.chat_choice(choice, r#"{"content":""}"#, Some(reason)),
         }
         self.finish("]}")
     }
@@ -141,8 +124,8 @@ impl Shape {
     /// The body of an answer that is not streamed.
     pub(super) fn answer(&self, choices: &[Value], counts: Counts) -> String {
         let object = match self.dialect {
-            Dialect::Chat => "chat.completion",
             Dialect::Completions => "text_completion",
+            _ => "chat.completion",
         };
         json!({
             "id": self.id,
@@ -181,7 +164,7 @@ impl Shape {
                 let tool = added.tool;
                 let (opening, name) = match added.opens {
                     true => {
-                        let (id, name) = self.named(tool);
+                        let (id, name) = named(self.call.as_ref(), tool);
                         let opening = format!(r#""id":{},"type":"function","#, Value::from(id));
                         (opening, format!(r#""name":{},"#, Value::from(name)))
                     }
@@ -191,14 +174,6 @@ impl Shape {
                     r#"{{"tool_calls":[{{"index":{tool},{opening}"function":{{{name}"arguments":{text}}}}}]}}"#
                 )
             }
-        }
-    }
-
-    /// Id and name of a tool call.
-    pub(super) fn named(&self, tool: u16) -> (String, String) {
-        match &self.call {
-            Some(call) => (call.id.clone(), call.name.clone()),
-            None => (format!("call_{tool}"), format!("tool_{tool}")),
         }
     }
 
@@ -217,6 +192,26 @@ impl Shape {
         );
         self.event.push_str(&choice);
     }
+}
+
+/// One choice of a body.
+pub(super) fn choice(plan: &Plan, index: u16, said: &Said) -> Value {
+    let reason = plan.finish_reason;
+    if plan.dialect == Dialect::Completions {
+        return json!({"index": index, "text": said.content, "logprobs": null, "finish_reason": reason});
+    }
+    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    json!({
+        "index": index,
+        "message": {
+            "role": "assistant",
+            "content": text(&said.content),
+            "reasoning_content": text(&said.reasoning),
+            "tool_calls": said.calls
+        },
+        "logprobs": null,
+        "finish_reason": reason
+    })
 }
 
 fn reason_json(finish: Option<&str>) -> String {
