@@ -13,19 +13,27 @@ enum Step {
     Pause(Duration),
 }
 
-fn event(kind: &str, payload: &str) -> Step {
+fn frame(kind: &str, payload: &str) -> Vec<u8> {
     let headers = [
         (":event-type", kind),
         (":content-type", "application/json"),
         (":message-type", "event"),
     ];
-    Step::Frame(encode(&headers, payload.as_bytes()), usize::MAX)
+    encode(&headers, payload.as_bytes())
+}
+
+fn event(kind: &str, payload: &str) -> Step {
+    Step::Frame(frame(kind, payload), usize::MAX)
+}
+
+fn text_frame(text: &str) -> Vec<u8> {
+    let payload =
+        format!(r#"{{"contentBlockIndex":0,"delta":{{"text":"{text}"}},"p":"abcdefghijkl"}}"#);
+    frame("contentBlockDelta", &payload)
 }
 
 fn text(text: &str) -> Step {
-    let payload =
-        format!(r#"{{"contentBlockIndex":0,"delta":{{"text":"{text}"}},"p":"abcdefghijkl"}}"#);
-    event("contentBlockDelta", &payload)
+    Step::Frame(text_frame(text), usize::MAX)
 }
 
 fn metadata() -> Step {
@@ -90,10 +98,7 @@ fn dechunked(mut bytes: &[u8]) -> Vec<u8> {
 #[test]
 fn a_stream_of_frames_is_measured_as_exactly_as_one_of_events() {
     const PAUSE: Duration = Duration::from_millis(30);
-    let slow = match text(" you") {
-        Step::Frame(bytes, _) => Step::Frame(bytes, 5),
-        pause @ Step::Pause(_) => pause,
-    };
+    let slow = Step::Frame(text_frame(" you"), 5);
     let (sent, got, exchange) = called(vec![
         event("messageStart", r#"{"role":"assistant","p":"ab"}"#),
         Step::Pause(PAUSE),
@@ -164,9 +169,7 @@ fn a_stream_without_its_end_is_truncated_and_an_exception_in_it_is_an_error() {
 
 #[test]
 fn a_damaged_frame_passes_as_it_is_and_is_counted() {
-    let Step::Frame(mut bytes, _) = text("Hi") else {
-        return;
-    };
+    let mut bytes = text_frame("Hi");
     let last = bytes.len() - 1;
     bytes[last] ^= 1;
     let stop = event("messageStop", r#"{"stopReason":"end_turn"}"#);

@@ -173,6 +173,7 @@ mod tests {
             "{:?}",
             row.p50
         );
+        assert_eq!(row.bounds, Some((89.0, 91.0)), "by the same weights");
         assert_eq!((row.calls, row.samples, row.interval), (3, 1_002, None));
         assert!((row.mean.unwrap() - (10.0 + 90.0 + 90.0) / 3.0).abs() < 1e-9);
     }
@@ -269,21 +270,6 @@ mod tests {
         let found = row("request", &[block(), block()], &Rules::default());
         assert!(matches!(found.p50, Reading::Refused(_)));
         assert_eq!((found.bounds, found.interval), (None, None));
-    }
-
-    #[test]
-    fn bounds_of_token_legs_weigh_calls_as_the_median_does() {
-        let span = |value| Span {
-            value,
-            low: value - 1,
-            high: value + 1,
-        };
-        let mut block = Block::default();
-        block.spans(&vec![span(10); 1_000]);
-        block.spans(&[span(90)]);
-        block.spans(&[span(90)]);
-        let row = row("token", &[block], &Rules::default());
-        assert_eq!(row.bounds, Some((89.0, 91.0)));
     }
 
     #[test]
