@@ -5,6 +5,7 @@ mod gateway;
 mod scrape;
 mod sign;
 mod tap;
+mod translate;
 
 use std::collections::BTreeMap;
 
@@ -15,6 +16,7 @@ pub use gateway::{Forward, Gateway, HeaderEvidence, ProcessMatch, Recipe};
 pub use scrape::{Figure, Scrape, ScrapeKind};
 pub use sign::{AwsService, Sign};
 pub use tap::{ClientTls, HostHeader, Position, ServerTls, TapLimits, TapPoint, Upstream};
+pub use translate::{Translate, TranslateFrom, TranslateTo, Unsupported};
 
 use crate::scalar::{EnvName, HeaderName, HttpUrl};
 
@@ -52,6 +54,11 @@ pub struct Chain {
     /// How the call id survives the component. Required for `gateway`.
     #[serde(default)]
     pub recipe: Option<Recipe>,
+    /// Replicas of the engine that serve this chain while it is measured: a capacity is that of so many. Absent: not
+    /// stated, as of a managed service.
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 10_000))]
+    pub replicas: Option<u32>,
     /// The taps of the chain, from the client inwards. A component that balances has one inner tap per pod.
     #[serde(default)]
     pub taps: Vec<TapPoint>,

@@ -1,5 +1,6 @@
 //! A run from its first call to its verdict.
 
+mod capacity;
 mod close;
 mod experiment;
 mod plan;
@@ -9,12 +10,11 @@ mod queue;
 mod resume;
 mod tenants;
 
-use crate::capacity::{Held, Step, search};
 use crate::cell::{Order, Ran, Stage, Way, run as run_cell};
 use crate::lanes::Lanes;
 use crate::progress::Phase;
 use crate::prompt::Vocabulary;
-use crate::recorder::{Recorder, Tally, among_lost, quantile};
+use crate::recorder::{Recorder, Tally};
 use crate::scrape::Scraper;
 use crate::seed::derive;
 use crate::shard::{Share, Slots, slot};
@@ -29,7 +29,6 @@ use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use rand::seq::SliceRandom as _;
 use record::agent::ToolFilter;
-use record::client::ClientCall;
 use record::clock::{Nanos, now};
 use record::experiment::Experiment;
 use record::manifest::{Capacity, Cell, Counted, Drive};
@@ -205,99 +204,6 @@ impl Campaign<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Each gateway's own capacity, before anything else.
-    fn capacities(&mut self) -> Result<(), LoadError> {
-        let Some(settings) = self.plan.scenario.capacity.clone() else {
-            return Ok(());
-        };
-        for chain in 0..self.plan.chains.len() {
-            let planned = &self.plan.chains[chain].chain;
-            if planned.kind.is_control() || self.capacities.contains_key(&planned.name) {
-                continue;
-            }
-            self.stage.recorder.at(|c| c.phase = Phase::Capacity);
-            let length = CellLength {
-                duration: Some(settings.hold),
-                calls: None,
-            };
-            let found = search(&settings, |rate| {
-                if self.stage.stop.requested() {
-                    return Ok(None);
-                }
-                let one = Planned {
-                    chain,
-                    drive: Drive::Capacity { rate },
-                    way: self.open(rate),
-                    length: length.clone(),
-                };
-                let (id, tally) = self.cell(&one, 0)?;
-                let step = self.step(id, &tally)?;
-                Ok::<_, LoadError>(Some(Held {
-                    met: step.meets(&settings.slo),
-                    calls: self.due(id),
-                }))
-            })?;
-            if let Some(found) = found {
-                self.capacities
-                    .insert(self.plan.chains[chain].chain.name.clone(), found);
-            }
-        }
-        Ok(())
-    }
-
-    /// What a step of the search showed.
-    fn step(&self, id: u32, tally: &Tally) -> Result<Step, LoadError> {
-        let due = self.due(id).max(1);
-        let lost = due.saturating_sub(tally.complete);
-        let failed = tally.measured - tally.complete;
-        let needs_taps = self
-            .plan
-            .scenario
-            .capacity
-            .as_ref()
-            .is_some_and(|c| c.slo.added_ttft_p95.is_some());
-        let added_p95 = if needs_taps {
-            self.added_p95(id)?
-        } else {
-            None
-        };
-        Ok(Step {
-            ttft_p95: tally.ttft_intended(0.95, lost),
-            added_p95,
-            tpot_p95: tally.tpot(0.95, lost).map(|tpot| tpot as f64),
-            error_share: failed as f64 / tally.measured.max(1) as f64,
-            answered: tally.complete as f64 / due as f64,
-        })
-    }
-
-    /// Calls that were due in a cell, warm-up apart; 0 where it has no schedule.
-    fn due(&self, id: u32) -> u64 {
-        let cell = self.cells.iter().find(|c| c.id == id);
-        cell.and_then(|c| c.scheduled).unwrap_or(0)
-    }
-
-    /// The 95th percentile of what the gateway added to TTFT in a cell, nanoseconds; `None` where calls
-    /// without a leg reach it.
-    fn added_p95(&self, id: u32) -> Result<Option<i64>, LoadError> {
-        std::thread::sleep(taps::SETTLE);
-        let cell = self.cells.iter().find(|c| c.id == id);
-        let from = cell.map_or(self.began, |c| c.from);
-        // Warm-up reached the tap before, but for the call that was due when the window opened.
-        let calls = taps::calls(&self.plan.taps, from)?;
-        let of_cell = |c: &record::pairing::Call| {
-            let name = c.outer.keys.client.as_deref();
-            let key = name.and_then(ClientCall::parse_key);
-            key.is_some_and(|(cell, _)| cell == id)
-        };
-        let mut added: Vec<i64> = calls
-            .filter(of_cell)
-            .filter_map(|c| Some(c.legs()?.added_ttft?.value))
-            .collect();
-        let lost = self.due(id).saturating_sub(added.len() as u64);
-        let q = among_lost(0.95, added.len() as u64, lost);
-        Ok(q.and_then(|q| quantile(&mut added, q)))
     }
 
     /// Runs one cell, and the floor probe beside it; returns its id, and what its calls came to.

@@ -4,7 +4,7 @@
 mod tally;
 mod tools;
 
-pub(crate) use tally::{Tally, among_lost};
+pub(crate) use tally::Tally;
 
 use crate::client::Told;
 use crate::progress::{Phase, Progress, Update};

@@ -120,8 +120,12 @@ pub struct RequestFacts {
     pub model: Option<String>,
     /// `stream` of the body.
     pub stream: bool,
-    /// The request asks for a generation (chat completions, completions).
+    /// The request asks for a generation (chat completions, completions, Converse and their like).
     pub generation: bool,
+    /// Of MCP: the method that is called, such as `tools/call`.
+    pub rpc: Option<String>,
+    /// Of MCP: the tool that is called.
+    pub tool: Option<String>,
     /// Body length in bytes.
     pub bytes: u64,
     /// FNV-1a of the whole body: equal bodies, equal work. `None` for a body too long to keep.

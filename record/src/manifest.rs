@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// Version of the run directory's layout. A reader refuses a newer one.
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// The machine that a process ran on.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -198,26 +198,75 @@ pub struct ChainInfo {
     pub simulated: bool,
     /// The component between outer and inner tap, with its version.
     pub gateway: Option<String>,
-    /// Capacity found, calls a second, with its bounds: the highest rate that met the SLO, the
-    /// lowest that did not.
+    /// Replicas of the engine behind it, as its file states them; a capacity is that of so many.
+    #[serde(default)]
+    pub replicas: Option<u32>,
+    /// Capacity found; `None` where none was looked for.
     pub capacity: Option<Capacity>,
     /// What was injected into a stand-in, in words; `None` for a real component.
     pub injected: Option<String>,
 }
 
-/// The result of a capacity search.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+/// The result of a capacity search: how many calls a second a chain serves within an objective.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Capacity {
-    /// Highest rate whose run met the SLO, calls a second.
-    pub met: f64,
-    /// Lowest rate whose run did not; `None` where the search ended at its highest rate.
-    pub missed: Option<f64>,
-    /// `met` held in a fresh run.
+    /// The rate that is handed on, calls a second: the highest at which a fresh run held, or, where none did
+    /// (`confirmed` is false), the lower end of the fit's interval. `None`: the objective did not hold at the lowest
+    /// rate that was tried.
+    #[serde(alias = "met")]
+    pub rate: Option<f64>,
+    /// The objective held at `rate` in a fresh run, which the fit does not know.
     pub confirmed: bool,
-    /// Calls that were due in the shortest of its runs: so many are the percentiles of. `None` in runs of
+    /// Where a monotone fit of the shares attained falls below the objective. `None` in runs of earlier versions.
+    #[serde(default)]
+    pub fit: Option<Fit>,
+    /// The lowest rate of the search whose run did not hold; `None` where it ended at its highest rate, and the chain
+    /// serves that or more.
+    pub missed: Option<f64>,
+    /// Calls that were due in the shortest of its runs: so many are its shares of. `None` in runs of
     /// earlier versions.
     #[serde(default)]
     pub calls: Option<u64>,
+    /// Its runs, in the order in which they were made.
+    #[serde(default)]
+    pub steps: Vec<CapacityStep>,
+}
+
+/// The rate at which an objective just holds, calls a second, with its 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Fit {
+    /// The rate; 0 where the objective did not hold at the lowest rate that was tried.
+    pub rate: f64,
+    /// Lower end of the interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+}
+
+/// One run of a capacity search.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CapacityStep {
+    /// Calls a second.
+    pub rate: f64,
+    /// Calls that were due.
+    pub calls: u64,
+    /// What it attained of each part of the objective.
+    pub attained: Vec<Attained>,
+    /// Every part attained what is wanted.
+    pub held: bool,
+    /// Made after the fit, to confirm it.
+    pub fresh: bool,
+}
+
+/// The share of calls that met a part of an objective.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Attained {
+    /// The part: `TTFT`, `added TTFT`, `TPOT` or `answered`.
+    pub part: String,
+    /// Of the calls that were due; `None` where there was none.
+    pub share: Option<f64>,
+    /// The share that the objective wants.
+    pub wanted: f64,
 }
 
 /// One leg's instrument error as `hopscope calibrate` found it. Nanoseconds.

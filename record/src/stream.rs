@@ -7,7 +7,7 @@ use crate::clock::Nanos;
 use crate::stamp::Passage;
 use crate::timeline::Timeline;
 use serde::{Deserialize, Serialize};
-use wire::{Framed, StreamEvent, Usage};
+use wire::{Framed, Guardrail, ServerFigures, StreamEvent, Usage};
 
 /// The named instants of a response body. Each is the passage of the read that completed the event.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,6 +64,10 @@ pub struct StreamRecord {
     pub response_id: Option<String>,
     /// Type or code of the first error inside a 200 stream (never its message).
     pub error: Option<String>,
+    /// The service's own times, as it stated them: a claim to hold beside the marks, never a part of them.
+    pub server: Option<ServerFigures>,
+    /// What a guardrail did, as last stated.
+    pub guardrail: Option<Guardrail>,
 }
 
 impl StreamRecord {
@@ -100,6 +104,26 @@ impl StreamRecord {
         }
     }
 
+    /// Takes in the service's own times; what is stated again replaces what was.
+    fn server(&mut self, figures: ServerFigures) {
+        let known = self.server.get_or_insert_default();
+        known.latency_ms = figures.latency_ms.or(known.latency_ms);
+        known.first_byte_ms = figures.first_byte_ms.or(known.first_byte_ms);
+    }
+
+    /// Takes in what the response's head said of counts and times: the body, where it says something, is nearer to
+    /// the model.
+    pub fn head_says(&mut self, usage: Option<Usage>, server: Option<ServerFigures>) {
+        self.usage = self.usage.or(usage);
+        if let Some(server) = server {
+            let stated = self.server.unwrap_or_default();
+            self.server(ServerFigures {
+                latency_ms: stated.latency_ms.or(server.latency_ms),
+                first_byte_ms: stated.first_byte_ms.or(server.first_byte_ms),
+            });
+        }
+    }
+
     /// Takes one event; true where it carried text.
     fn take(&mut self, event: &StreamEvent<'_>, passage: &Passage) -> bool {
         match event {
@@ -133,6 +157,8 @@ impl StreamRecord {
             StreamEvent::KeepAlive => self.counts.keep_alive += 1,
             StreamEvent::Empty { .. } => self.counts.empty += 1,
             StreamEvent::Unknown => self.counts.unknown += 1,
+            StreamEvent::Server(figures) => self.server(*figures),
+            StreamEvent::Guardrail(found) => self.guardrail = Some(*found),
             StreamEvent::Role { .. } | StreamEvent::ToolCall { .. } => {}
         }
         false

@@ -14,7 +14,7 @@ const fn define(name: &'static str, meaning: &'static str) -> Definition {
 }
 
 /// Every word of the report, in the order in which it is shown.
-pub const DEFINITIONS: [Definition; 40] = [
+pub const DEFINITIONS: [Definition; 41] = [
     define(
         "request",
         "outer tap began to write the last request byte → inner tap read it (first attempt)",
@@ -164,6 +164,10 @@ pub const DEFINITIONS: [Definition; 40] = [
     define(
         "rises, falls",
         "of a figure over a course: by the sign of Kendall's S (pairs of phases that rise less those that fall), where p is below 0.05",
+    ),
+    define(
+        "capacity",
+        "calls a second at which the objective holds: a monotone fit of the share of due calls that meet it, over open-loop rates, and a fresh run that held",
     ),
     define(
         "saturated",

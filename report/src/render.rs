@@ -1,5 +1,6 @@
 //! The report as a page, as Markdown, as JSON.
 
+mod capacity;
 mod html;
 mod markdown;
 mod probes;

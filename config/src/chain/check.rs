@@ -228,6 +228,7 @@ fn check_tap(at: &str, tap: &TapPoint, report: &mut Report<'_>) {
     }
     check_upstream(&format!("{at}.upstream"), &tap.upstream, report);
     super::sign::check(at, tap, report);
+    super::translate::check(at, tap, report);
     if tap
         .upstream
         .addresses

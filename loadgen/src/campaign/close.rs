@@ -127,7 +127,8 @@ impl Campaign<'_> {
             kind: chain.kind.as_str().to_owned(),
             simulated: chain.simulated,
             gateway,
-            capacity: self.capacities.get(&chain.name).copied(),
+            replicas: chain.replicas,
+            capacity: self.capacities.get(&chain.name).cloned(),
             injected: planned.injected.clone(),
         }
     }

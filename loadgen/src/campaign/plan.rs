@@ -60,12 +60,12 @@ impl Campaign<'_> {
                 .control_of
                 .as_ref()
                 .unwrap_or(&planned.chain.name);
-            let capacity = self.capacities.get(measured);
+            let capacity = self.capacities.get(measured).and_then(|found| found.rate);
             if let Some(open) = &scenario.open_loop {
                 let shares = open
                     .shares
                     .iter()
-                    .filter_map(|s| Some((capacity?.met * s, Some(*s))));
+                    .filter_map(|s| Some((capacity? * s, Some(*s))));
                 let fixed = open.common_rate.iter().chain(&open.rates);
                 let rates = shares.chain(fixed.map(|r| (*r, None)));
                 all.extend(rates.map(|(rate, share)| Planned {

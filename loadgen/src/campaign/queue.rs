@@ -11,7 +11,7 @@ impl Campaign<'_> {
     pub(super) fn saturated(&self, cell: &Cell, answered: u64) -> Option<bool> {
         let chain = self.plan.find(&cell.chain)?;
         let measured = chain.chain.control_of.as_ref().unwrap_or(&cell.chain);
-        let met = self.capacities.get(measured)?.met;
+        let met = self.capacities.get(measured)?.rate?;
         match cell.drive {
             Drive::Open { rate, .. } | Drive::Capacity { rate } => Some(rate > met),
             Drive::Agent { .. } => Some(false),

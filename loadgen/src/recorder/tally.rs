@@ -11,10 +11,8 @@ pub(crate) struct Tally {
     pub(crate) answered: u64,
     /// Measured calls.
     pub(crate) measured: u64,
-    /// Of these, those answered in full: the durations are of these.
+    /// Of these, those answered in full: E2E is of these.
     pub(crate) complete: u64,
-    ttft_intended: Histogram<u64>,
-    tpot: Histogram<u64>,
     e2e: Histogram<u64>,
 }
 
@@ -24,8 +22,6 @@ impl Default for Tally {
             answered: 0,
             measured: 0,
             complete: 0,
-            ttft_intended: durations(),
-            tpot: durations(),
             e2e: durations(),
         }
     }
@@ -43,42 +39,15 @@ impl Tally {
             return;
         }
         self.complete += 1;
-        let values = [
-            (&mut self.ttft_intended, call.ttft_intended()),
-            (&mut self.tpot, call.tpot().map(|tpot| tpot as u64)),
-            (&mut self.e2e, call.e2e()),
-        ];
-        for (histogram, value) in values {
-            value.into_iter().for_each(|value| add(histogram, value));
+        if let Some(e2e) = call.e2e() {
+            add(&mut self.e2e, e2e);
         }
-    }
-
-    /// TTFT from when the calls were due, nanoseconds, where `lost` more calls were slower than all of these;
-    /// `None` where the quantile is theirs.
-    pub(crate) fn ttft_intended(&self, q: f64, lost: u64) -> Option<u64> {
-        quantile(
-            &self.ttft_intended,
-            among_lost(q, self.ttft_intended.len(), lost)?,
-        )
-    }
-
-    /// TPOT, likewise.
-    pub(crate) fn tpot(&self, q: f64, lost: u64) -> Option<u64> {
-        quantile(&self.tpot, among_lost(q, self.tpot.len(), lost)?)
     }
 
     /// The median E2E of those answered, nanoseconds; `None` of none.
     pub(crate) fn e2e_p50(&self) -> Option<u64> {
         quantile(&self.e2e, 0.5)
     }
-}
-
-/// Which quantile of `known` values is quantile `q` of them and of `lost` more, all larger; `None` where it
-/// is one of the lost.
-pub(crate) fn among_lost(q: f64, known: u64, lost: u64) -> Option<f64> {
-    let of_known = q * (known + lost) as f64 / known as f64;
-    // Of none known it is no number, and not within either.
-    (of_known <= 1.0).then_some(of_known)
 }
 
 #[cfg(test)]
@@ -99,7 +68,7 @@ mod tests {
     #[test]
     fn durations_are_of_what_was_measured_and_answered() {
         let mut tally = Tally::default();
-        assert_eq!((tally.e2e_p50(), tally.tpot(0.5, 0)), (None, None));
+        assert_eq!(tally.e2e_p50(), None);
         tally.take(&call(CallOutcome::Complete, true, 9_000_000));
         tally.take(&call(CallOutcome::TimedOut, false, 90_000_000));
         for end in [2_000_000, 3_000_000, 4_000_000] {
@@ -109,10 +78,5 @@ mod tests {
         let near =
             |found: Option<u64>, wanted: u64| found.unwrap().abs_diff(wanted) <= wanted / 1_000;
         assert!(near(tally.e2e_p50(), 2_999_000));
-        assert!(near(tally.ttft_intended(0.95, 0), 2_000_000));
-        assert_eq!(tally.tpot(0.5, 0), None);
-        // Two more that were not answered: the median of five is the slowest that was.
-        assert!(near(tally.ttft_intended(0.5, 2), 2_000_000));
-        assert_eq!(tally.ttft_intended(0.95, 2), None);
     }
 }

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Where a segment is closed and the next one begun, bytes.
 pub const SEGMENT: u64 = 64 << 20;
-const MAGIC: &[u8; 8] = b"HOPSEG1\n";
+const MAGIC: &[u8; 8] = b"HOPSEG2\n";
 /// A longer frame cannot be one of ours: the length itself is damaged.
 const MAX_FRAME: usize = 64 << 20;
 /// Length and checksum before a record.
@@ -170,7 +170,11 @@ impl<T: DeserializeOwned> SegmentReader<T> {
             file.read_exact(&mut magic).map_err(RunDirError::io(path))?;
         }
         if end > 0 && magic != *MAGIC {
-            let what = "not a hopscope segment (wrong magic)".to_owned();
+            let what = match magic.starts_with(b"HOPSEG") {
+                true => "a segment of another version of hopscope; read it with the version that made it",
+                false => "not a hopscope segment (wrong magic)",
+            }
+            .to_owned();
             return Err(RunDirError::Damaged {
                 path: path.to_owned(),
                 what,

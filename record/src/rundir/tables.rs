@@ -188,6 +188,24 @@ fn of_exchanges(all: &[Exchange]) -> Table {
     t.int("prompt_tokens", usage(|u| u.prompt_tokens));
     t.int("completion_tokens", usage(|u| u.completion_tokens));
     t.int("cached_tokens", usage(|u| u.cached_tokens));
+    t.int("cache_write_tokens", usage(|u| u.cache_write_tokens));
+    let server = |pick: fn(&wire::ServerFigures) -> Option<u64>| {
+        all.iter()
+            .map(move |e| e.stream.server.as_ref().and_then(pick).and_then(int))
+    };
+    t.int("server_latency_ms", server(|s| s.latency_ms));
+    t.int("server_first_byte_ms", server(|s| s.first_byte_ms));
+    let guardrail = || all.iter().map(|e| e.stream.guardrail);
+    t.flag(
+        "guardrail_intervened",
+        guardrail().map(|found| Some(found?.intervened)),
+    );
+    t.int(
+        "guardrail_latency_ms",
+        guardrail().map(|found| int(found?.latency_ms?)),
+    );
+    t.text("rpc", all.iter().map(|e| e.request.rpc.clone()));
+    t.text("tool", all.iter().map(|e| e.request.tool.clone()));
     t.int(
         "claimed_overhead_ns",
         all.iter().map(|e| e.claims.overhead.and_then(int)),

@@ -1,9 +1,9 @@
 //! AIPerf's `profile_export_aiperf.json` (schema 1.0), by its definitions: request latency ends at the last
 //! content, inter-token latency is (latency − TTFT) ÷ (tokens − 1) of each request, throughputs divide by
-//! the time from the first request to the last response. Output tokens are the server's count, as with
-//! AIPerf's `--use-server-token-count`.
+//! the time from the first request to the last response. Tokens are the server's count, as with AIPerf's
+//! `--use-server-token-count`.
 
-use super::cell::{CellData, millis};
+use super::cell::{CellData, input_tokens, millis};
 use super::sample::{Sample, at};
 use crate::quantile::Rules;
 use record::client::{CallOutcome, ClientCall};
@@ -43,7 +43,7 @@ pub(super) fn render(data: &CellData<'_>) -> Value {
         );
         put("inter_chunk_latency", chunks(data, &rules));
     }
-    let input = data.sample(|call| Some(f64::from(call.prompt_tokens)));
+    let input = data.sample(|call| Some(f64::from(input_tokens(call))));
     put("input_sequence_length", spread(&input, "tokens", &rules));
     put("total_isl", input.sum().map(|sum| one(sum, "tokens")));
     let output = data.sample(|call| call.usage_completion.map(f64::from));
@@ -57,8 +57,13 @@ pub(super) fn render(data: &CellData<'_>) -> Value {
     put("benchmark_duration", seconds.map(|s| one(s, "sec")));
     let rate = seconds.map(|s| one(completed / s, "requests/sec"));
     put("request_throughput", rate);
-    let tokens = total.zip(seconds).map(|(n, s)| one(n / s, "tokens/sec"));
-    put("output_token_throughput", tokens);
+    let throughput = |tokens: Option<f64>| {
+        let tokens = tokens.zip(seconds);
+        tokens.map(|(n, s)| one(n / s, "tokens/sec"))
+    };
+    put("output_token_throughput", throughput(total));
+    let both = input.sum().zip(total).map(|(input, output)| input + output);
+    put("total_token_throughput", throughput(both));
     put("was_cancelled", Some(json!(data.cell.cut)));
     put("error_summary", Some(errors(data)));
     put("hopscope", Some(data.origin()));

@@ -154,3 +154,8 @@ impl CellData<'_> {
 pub(super) fn millis(from: Option<u64>, to: Option<u64>) -> Option<f64> {
     Some(to?.saturating_sub(from?) as f64 / 1e6)
 }
+
+/// Prompt tokens of a call: the server's count, or the tokenizer's where it states none.
+pub(super) fn input_tokens(call: &ClientCall) -> u32 {
+    call.usage_prompt.unwrap_or(call.prompt_tokens)
+}

@@ -28,6 +28,7 @@ fn call(seq: u64, sent: u64) -> ClientCall {
         status: Some(200),
         outcome: CallOutcome::Complete,
         prompt_tokens: 20,
+        usage_prompt: Some(24),
         usage_completion: Some(10),
         text_events: 5,
         ..ClientCall::unanswered(0, seq, sent, sent)
@@ -132,7 +133,7 @@ fn vllm_gets_its_own_definitions() {
         ("num_prompts", json!(3)),
         ("completed", json!(2)),
         ("failed", json!(1)),
-        ("total_input_tokens", json!(40)),
+        ("total_input_tokens", json!(48)),
         ("total_output_tokens", json!(20)),
         ("max_concurrent_requests", json!(2)),
         ("request_rate", json!(3.0)),
@@ -167,6 +168,9 @@ fn aiperf_gets_its_own_definitions() {
     // From the first request to the last response, failed ones apart.
     assert_eq!(number(&json, "/benchmark_duration/avg"), 0.162);
     assert_eq!(number(&json, "/total_osl/avg"), 20.0);
+    assert_eq!(number(&json, "/total_isl/avg"), 48.0);
+    let both = number(&json, "/total_token_throughput/avg");
+    assert!((both - 68.0 / 0.162).abs() < 1e-3, "{both}");
     assert_eq!(number(&json, "/request_count/avg"), 2.0);
     assert_eq!(number(&json, "/error_request_count/avg"), 1.0);
     let error = json!({"error_details": {"code": 503, "type": "status", "message": "status 503"}, "count": 1});
@@ -254,6 +258,32 @@ fn probes_and_searches_are_left_out_unless_they_are_named() {
         (&empty["completed"], &empty["request_rate"]),
         (&json!(0), &json!("inf"))
     );
+    assert_eq!(empty["burstiness"], json!(1.0), "vLLM's default");
+}
+
+fn data<'a>(manifest: &'a Manifest, cell: &'a Cell, calls: &'a [ClientCall]) -> CellData<'a> {
+    CellData {
+        manifest,
+        scenario: None,
+        chain: None,
+        cell,
+        calls,
+        gaps: None,
+    }
+}
+
+#[test]
+fn vllm_counts_a_request_in_every_second_that_it_touches() {
+    let manifest: Manifest = serde_json::from_value(manifest()).unwrap();
+    let peak = |sent: &[u64]| {
+        let calls: Vec<ClientCall> = sent.iter().map(|at| call(*at, *at)).collect();
+        vllm::peak(&data(&manifest, &manifest.cells[0], &calls))
+    };
+    // Each takes 115 ms: no two at once, and three in the first second.
+    assert_eq!(peak(&[0, 200, 900, 2_000]), Some(3));
+    // The one across the border is in both.
+    assert_eq!(peak(&[0, 900, 1_020, 1_200]), Some(3));
+    assert_eq!(peak(&[]), None);
 }
 
 #[test]
@@ -263,14 +293,7 @@ fn a_percentile_is_null_where_many_calls_were_due_and_not_sent() {
     let median = |scheduled| {
         let mut cell = manifest.cells[0].clone();
         (cell.scheduled, cell.sent) = (Some(scheduled), 100);
-        let data = CellData {
-            manifest: &manifest,
-            scenario: None,
-            chain: None,
-            cell: &cell,
-            calls: &calls,
-            gaps: None,
-        };
+        let data = data(&manifest, &cell, &calls);
         let ttft = data.sample(|call| call.ttft().map(|n| n as f64));
         ttft.at(0.5, &Rules::default())
     };

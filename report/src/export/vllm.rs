@@ -1,14 +1,16 @@
 //! The result of `vllm bench serve --save-result`, by the definitions of its `vllm/benchmarks/serve.py`
-//! (release 0.27): TTFT to the first chunk with a choice, latency to the last one, TPOT = (latency −
-//! TTFT) ÷ (tokens − 1), ITL = every gap between two chunks, all of completed requests.
+//! (release 0.32): TTFT to the first chunk with a choice, latency to the last one, TPOT = (latency −
+//! TTFT) ÷ (tokens − 1), ITL = every gap between two chunks, all of completed requests; tokens as the server
+//! counts them.
 
-use super::cell::{CellData, millis};
+use super::cell::{CellData, input_tokens, millis};
 use super::sample::{Sample, at};
 use config::scenario::Arrivals;
 use hdrhistogram::Histogram;
 use record::client::ClientCall;
 use record::histogram;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 
 const PERCENTILES: [u32; 4] = [50, 90, 95, 99];
 
@@ -17,7 +19,7 @@ pub(super) fn render(data: &CellData<'_>) -> Value {
     let completed = data.complete().count();
     let ended = data.calls.iter().map(|call| call.end).max();
     let duration = millis(Some(cell.from), ended).map(|ms| ms / 1e3);
-    let input = data.tokens(|call| Some(call.prompt_tokens));
+    let input = data.tokens(|call| Some(input_tokens(call)));
     let output = data.tokens(|call| call.usage_completion);
     let per_second = |count: Option<f64>| Some(count? / duration.filter(|d| *d > 0.0)?);
     let mut result = json!({
@@ -29,7 +31,7 @@ pub(super) fn render(data: &CellData<'_>) -> Value {
         "tokenizer_id": manifest.workload.tokenizer,
         "num_prompts": data.calls.len(),
         "request_rate": request_rate(data),
-        "burstiness": burstiness(data.arrivals()),
+        "burstiness": burstiness(data),
         "max_concurrency": data.concurrency(),
         "duration": duration,
         "completed": completed,
@@ -118,16 +120,22 @@ fn gaps(data: &CellData<'_>) -> Option<Histogram<u64>> {
     Some(gaps)
 }
 
-/// Most completed requests at once; one that ends as another begins is not beside it.
-fn peak(data: &CellData<'_>) -> Option<i64> {
-    let mut steps: Vec<(u64, i64)> = data
-        .complete()
-        .filter_map(|call| Some((call.sent?, last(call))))
-        .flat_map(|(sent, end)| [(sent, 1), (end, -1)])
-        .collect();
-    steps.sort_unstable();
+/// Most completed requests in one second, counted from the first send: each is in every second that it
+/// touches, so these are more than ever ran at once.
+pub(super) fn peak(data: &CellData<'_>) -> Option<i64> {
+    let spans = || {
+        let calls = data.complete();
+        calls.filter_map(|call| Some((call.sent?, last(call))))
+    };
+    let first = spans().map(|(sent, _)| sent).min()?;
+    let second = |at: u64| (at - first) / 1_000_000_000;
+    let mut steps: BTreeMap<u64, i64> = BTreeMap::new();
+    for (sent, end) in spans() {
+        *steps.entry(second(sent)).or_default() += 1;
+        *steps.entry(second(end) + 1).or_default() -= 1;
+    }
     let mut now = 0;
-    let counts = steps.into_iter().map(|(_, step)| {
+    let counts = steps.into_values().map(|step| {
         now += step;
         now
     });
@@ -143,9 +151,11 @@ fn request_rate(data: &CellData<'_>) -> Value {
     }
 }
 
-/// The shape of the gamma-distributed gaps: 1 is Poisson, equal gaps are its limit.
-fn burstiness(arrivals: Option<Arrivals>) -> Value {
-    match arrivals {
+/// The shape of the gamma-distributed gaps: 1 is Poisson, equal gaps are its limit. Where callers wait it means
+/// nothing, and vLLM writes its default.
+fn burstiness(data: &CellData<'_>) -> Value {
+    match data.arrivals() {
+        None if data.concurrency().is_some() => json!(1.0),
         Some(Arrivals::Poisson) => json!(1.0),
         Some(Arrivals::Gamma { cv }) => json!(1.0 / (cv * cv)),
         Some(Arrivals::Uniform) => json!("inf"),

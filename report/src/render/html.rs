@@ -6,6 +6,7 @@ mod server;
 mod setup;
 mod variants;
 
+use super::probes::Table;
 use super::words;
 use crate::model::Report;
 use crate::{DEFINITIONS, chart};
@@ -39,6 +40,7 @@ pub fn html(report: &Report) -> String {
                         (arms::headline(report))
                         (arms::charts(report))
                     }
+                    (tables(&super::capacity::tables(report)))
                     (experiments::table(report))
                     (variants::table(report))
                     @if !report.arms.is_empty() { (measured(report)) }
@@ -56,7 +58,7 @@ fn measured(report: &Report) -> Markup {
     page! {
         (arms::clients(report))
         (arms::tenants(report))
-        (probes(report))
+        (tables(&super::probes::tables(report)))
         (arms::drifts(report))
         (server::leaks(report))
         (arms::resources(report))
@@ -80,10 +82,9 @@ fn definitions() -> Markup {
     }
 }
 
-/// What probes of tenants showed.
-fn probes(report: &Report) -> Markup {
+fn tables(tables: &[Table]) -> Markup {
     page! {
-        @for table in super::probes::tables(report) {
+        @for table in tables {
             h2 { (table.title) }
             div.box { table {
                 thead { tr { @for name in table.head { th.word { (name) } } } }

@@ -1,5 +1,6 @@
 //! The report as Markdown.
 
+use super::probes::Table;
 use super::server::{self, COMPONENTS, LEAKS, RATES};
 use super::words::{self, ABSENT, leg, maybe, range, reading, time};
 use crate::DEFINITIONS;
@@ -71,6 +72,7 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
     if report.arms.iter().any(|a| a.kind == "gateway") {
         headline(out, report)?;
     }
+    tables(out, &super::capacity::tables(report))?;
     experiments(out, report)?;
     variants(out, report)?;
     if !report.arms.is_empty() {
@@ -80,7 +82,7 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
         arm_section(out, arm)?;
     }
     perturbations(out, report)?;
-    probes(out, report)?;
+    tables(out, &super::probes::tables(report))?;
     drifts(out, report)?;
     leaks(out, report)?;
     writeln!(out, "\n## Definitions\n")?;
@@ -315,8 +317,8 @@ fn rows<'a>(out: &mut String, rows: impl Iterator<Item = &'a LegRow>) -> std::fm
     Ok(())
 }
 
-fn probes(out: &mut String, report: &Report) -> std::fmt::Result {
-    for table in super::probes::tables(report) {
+fn tables(out: &mut String, tables: &[Table]) -> std::fmt::Result {
+    for table in tables {
         writeln!(
             out,
             "\n## {}\n\n| {} |",

@@ -1,5 +1,6 @@
 //! What was run, what is wrong with it, and the calibration it rests on.
 
+use super::super::capacity;
 use super::super::words::{self, ABSENT, maybe, range, time};
 use crate::model::Report;
 use maud::{Markup, html as page};
@@ -36,17 +37,7 @@ pub(super) fn runs(report: &Report) -> Markup {
                         td { (chain.name) @if chain.simulated { span.badge { "simulated" } } }
                         td.word { (chain.kind) }
                         td.word { (chain.gateway.as_deref().unwrap_or("–")) }
-                        td {
-                            @match &chain.capacity {
-                                Some(c) => {
-                                    (words::number(c.met))
-                                    @match c.missed { Some(missed) => { " … " (words::number(missed)) } None => " or more" }
-                                    @if !c.confirmed { " (not confirmed)" }
-                                    @if let Some(calls) = c.calls { " (runs of " (calls) " calls at least)" }
-                                }
-                                None => "–"
-                            }
-                        }
+                        td { @match &chain.capacity { Some(c) => (capacity::rate(c)), None => "–" } }
                         td.word { (chain.injected.as_deref().unwrap_or("–")) }
                     } }
                 }
