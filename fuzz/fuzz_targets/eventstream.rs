@@ -4,8 +4,8 @@
 
 use libfuzzer_sys::fuzz_target;
 use splits::Control;
+use wire::Dialect;
 use wire::eventstream::{FrameDecoder, MAX_FRAME_BYTES, encode};
-use wire::{Decoder, Dialect, Limits};
 
 const KINDS: [&str; 8] = [
     "messageStart",
@@ -17,24 +17,6 @@ const KINDS: [&str; 8] = [
     "chunk",
     "",
 ];
-
-fn read(pieces: &[&[u8]]) -> Vec<String> {
-    let kind = Some("application/vnd.amazon.eventstream");
-    let mut decoder = Decoder::new(Dialect::Converse, kind, Limits::default());
-    let (mut seen, mut fed, mut last) = (Vec::new(), 0, 0);
-    for piece in pieces {
-        fed += piece.len() as u64;
-        decoder.feed(piece, &mut |framed| {
-            assert!(!framed.events.is_empty() && !framed.unterminated);
-            assert!(last < framed.end && framed.end <= fed);
-            last = framed.end;
-            seen.push(format!("{framed:?}"));
-        });
-    }
-    decoder.finish(&mut |framed| panic!("nothing is held back: {framed:?}"));
-    seen.push(format!("{:?}", decoder.counts()));
-    seen
-}
 
 /// Each line of `body` in a frame, whose type its first byte chooses.
 fn framed(body: &[u8]) -> (Vec<u8>, usize) {
@@ -55,9 +37,7 @@ fuzz_target!(|input: &[u8]| {
     };
     let (frames, count) = framed(body);
     for bytes in [body, &frames] {
-        let whole = read(&[bytes]);
-        assert_eq!(read(&control.pieces(bytes, 1)), whole);
-        assert_eq!(read(&control.pieces(bytes, 2)), whole);
+        splits::frames_agree(Dialect::Converse, control, bytes);
     }
     let mut found = 0;
     let mut decoder = FrameDecoder::new(MAX_FRAME_BYTES);

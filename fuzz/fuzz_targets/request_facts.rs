@@ -6,10 +6,17 @@ use wire::{Dialect, request};
 
 fuzz_target!(|input: &[u8]| {
     let converse = "/model/a%3A1/converse-stream";
+    let invoke = "/model/a%3A1/invoke-with-response-stream";
+    let agent = "/runtimes/a%3A1/invocations";
     for (dialect, path) in [
         (Dialect::OpenAiChat, ""),
         (Dialect::OpenAiCompletions, ""),
         (Dialect::Converse, converse),
+        (Dialect::Invoke, invoke),
+        (Dialect::AnthropicMessages, ""),
+        (Dialect::OpenAiResponses, ""),
+        (Dialect::AgentCore, agent),
+        (Dialect::Mcp, ""),
     ] {
         if let Ok(facts) = request::facts(dialect, path, input) {
             assert!(facts.prompt_bytes <= input.len() as u64);

@@ -112,3 +112,31 @@ fn decoder_is_json(control: Control, first: Option<&u8>) -> bool {
         None => first == Some(&b'{'),
     }
 }
+
+/// Decodes Amazon frames whole and under two random splits, and requires the same of all.
+///
+/// # Panics
+/// As [`decoder_agrees`].
+pub fn frames_agree(dialect: Dialect, control: Control, bytes: &[u8]) {
+    let whole = decode_frames(dialect, &[bytes]);
+    assert_eq!(decode_frames(dialect, &control.pieces(bytes, 1)), whole);
+    assert_eq!(decode_frames(dialect, &control.pieces(bytes, 2)), whole);
+}
+
+fn decode_frames(dialect: Dialect, pieces: &[&[u8]]) -> Vec<String> {
+    let kind = Some("application/vnd.amazon.eventstream");
+    let mut decoder = Decoder::new(dialect, kind, Limits::default());
+    let (mut seen, mut fed, mut last) = (Vec::new(), 0, 0);
+    for piece in pieces {
+        fed += piece.len() as u64;
+        decoder.feed(piece, &mut |framed| {
+            assert!(!framed.events.is_empty() && !framed.unterminated);
+            assert!(last < framed.end && framed.end <= fed);
+            last = framed.end;
+            seen.push(format!("{framed:?}"));
+        });
+    }
+    decoder.finish(&mut |framed| panic!("nothing is held back: {framed:?}"));
+    seen.push(format!("{:?}", decoder.counts()));
+    seen
+}

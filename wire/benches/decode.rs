@@ -6,6 +6,8 @@ use std::alloc::System;
 use std::hint::black_box;
 use std::time::Instant;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use wire::sse::SseDecoder;
 use wire::{Decoder, Dialect, Limits, eventstream, request};
@@ -106,6 +108,43 @@ fn main() {
         let kind = "application/vnd.amazon.eventstream";
         report(&name, "event", EVENTS, || {
             decode_as(Dialect::Converse, kind, &frames, read)
+        });
+    }
+    let claude =
+        r#"{"type":"content_block_delta","index":0,"delta":{"type":"text_delta","text":" token"}}"#;
+    let headers = [(":event-type", "chunk"), (":message-type", "event")];
+    for (name, native) in [
+        ("Claude's", claude),
+        (
+            "Llama's",
+            r#"{"generation":" token","generation_token_count":2,"stop_reason":null}"#,
+        ),
+    ] {
+        let payload = format!(r#"{{"bytes":"{}","p":"abcdef"}}"#, STANDARD.encode(native));
+        let frames = eventstream::encode(&headers, payload.as_bytes()).repeat(EVENTS);
+        let name = format!("InvokeModel, {name}, 16 KiB reads");
+        let kind = "application/vnd.amazon.eventstream";
+        report(&name, "event", EVENTS, || {
+            decode_as(Dialect::Invoke, kind, &frames, 16 << 10)
+        });
+    }
+    for (name, dialect, json) in [
+        ("Anthropic's messages", Dialect::AnthropicMessages, claude),
+        (
+            "OpenAI's responses",
+            Dialect::OpenAiResponses,
+            r#"{"type":"response.output_text.delta","item_id":"m","output_index":0,"content_index":0,"delta":" token"}"#,
+        ),
+        (
+            "AgentCore, Strands",
+            Dialect::AgentCore,
+            r#"{"event":{"contentBlockDelta":{"delta":{"text":" token"},"contentBlockIndex":0}}}"#,
+        ),
+    ] {
+        let events = format!("data: {json}\n\n").repeat(EVENTS);
+        let name = format!("{name}, 16 KiB reads");
+        report(&name, "event", EVENTS, || {
+            decode_as(dialect, "text/event-stream", events.as_bytes(), 16 << 10)
         });
     }
     let prompt = "word ".repeat(40_000);

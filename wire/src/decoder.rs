@@ -2,12 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::converse::Converse;
 use crate::dialect::Dialect;
 use crate::event::StreamEvent;
 use crate::eventstream::{FrameDecoder, MAX_FRAME_BYTES};
-use crate::openai::Interpreter;
 use crate::sse::{MAX_EVENT_BYTES, SseDecoder};
+use crate::voice::Voice;
 
 #[cfg(test)]
 mod tests;
@@ -79,19 +78,20 @@ pub struct Counts {
     pub oversized: u64,
     /// [`StreamEvent::Unknown`]s given, and `usage` or `error` members that could not be read.
     pub unknown: u64,
-    /// Chunks whose response id differs from the first one's: a stream stitched together, or a
+    /// Chunks or events whose response id differs from the first one's: a stream stitched together, or a
     /// server that does not keep its id.
     pub foreign_ids: u64,
     /// 1 when the body ended inside an event or inside its JSON, so that the rest was lost.
     pub cut: u64,
 }
 
-/// One framed event: an SSE event, a comment, or a whole JSON body.
+/// One framed event: an SSE event, a comment, a frame, or a whole JSON body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Framed<'a> {
     /// What it says, never empty. Within one choice: role, reasoning, content, refusal, tools, finish.
     pub events: &'a [StreamEvent<'a>],
-    /// Its `choices` array had at least one element (TTFT by "first event with choices").
+    /// Its `choices` array had at least one element (TTFT by "first event with choices"); where a dialect has no
+    /// such array, the event is about the answer's message, a block or an item of it, and not about the stream.
     pub has_choices: bool,
     /// Body offset just after it, in bytes; see [`SseEvent::end`](crate::sse::SseEvent::end).
     pub end: u64,
@@ -114,16 +114,18 @@ enum Frames {
 pub struct Decoder {
     frames: Frames,
     dialect: Dialect,
-    interpreter: Interpreter,
-    converse: Converse,
+    voice: Voice,
     limits: Limits,
     oversized_bodies: u64,
+    /// The stream ended inside an event.
+    cut: bool,
 }
 
 impl Decoder {
     /// A decoder for the body of a response with this `Content-Type`, on a route of this dialect.
     pub fn new(dialect: Dialect, content_type: Option<&str>, limits: Limits) -> Self {
-        let frames = match Framing::of(dialect, content_type) {
+        let framing = Framing::of(dialect, content_type);
+        let frames = match framing {
             Framing::Sse => Frames::Sse(SseDecoder::new(limits.max_event_bytes)),
             Framing::Json => Frames::Json {
                 body: Vec::new(),
@@ -138,10 +140,10 @@ impl Decoder {
         Self {
             frames,
             dialect,
-            interpreter: Interpreter::default(),
-            converse: Converse::default(),
+            voice: Voice::of(dialect, framing),
             limits,
             oversized_bodies: 0,
+            cut: false,
         }
     }
 
@@ -166,9 +168,10 @@ impl Decoder {
                 },
                 _ => Frames::Sse(SseDecoder::new(self.limits.max_event_bytes)),
             };
+            self.voice = Voice::of(self.dialect, self.framing());
         }
         match &mut self.frames {
-            Frames::Sse(sse) => sse.feed(bytes, &mut |event| self.interpreter.event(&event, sink)),
+            Frames::Sse(sse) => sse.feed(bytes, &mut |event| self.voice.event(&event, sink)),
             Frames::Json { body, length } => {
                 let before = *length;
                 *length += bytes.len() as u64;
@@ -181,7 +184,7 @@ impl Decoder {
                 }
             }
             Frames::EventStream(frames) => {
-                frames.feed(bytes, &mut |frame| self.converse.frame(&frame, sink));
+                frames.feed(bytes, &mut |frame| self.voice.frame(&frame, sink));
             }
             Frames::Undecided | Frames::Opaque => {}
         }
@@ -195,22 +198,16 @@ impl Decoder {
                 let mut lost = sse.inside_event();
                 sse.finish(&mut |event| {
                     lost &= event.comment;
-                    self.interpreter.event(&event, sink);
+                    self.voice.event(&event, sink);
                 });
-                self.interpreter.counts.cut |= u64::from(lost);
+                self.cut = lost;
             }
             Frames::Json { body, length } => {
                 if self.oversized_bodies == 0 && *length > 0 {
-                    let body = std::mem::take(body);
-                    match self.dialect {
-                        Dialect::Converse => self.converse.body(&body, sink),
-                        _ => self.interpreter.body(&body, *length, sink),
-                    }
+                    self.voice.body(&std::mem::take(body), *length, sink);
                 }
             }
-            Frames::EventStream(frames) => {
-                self.converse.counts.cut |= u64::from(frames.inside_frame());
-            }
+            Frames::EventStream(frames) => self.cut = frames.inside_frame(),
             Frames::Undecided | Frames::Opaque => {}
         }
     }
@@ -222,19 +219,17 @@ impl Decoder {
 
     /// All that was passed over, so far.
     pub fn counts(&self) -> Counts {
-        // One of the two has read nothing.
-        let (a, b) = (self.interpreter.counts, self.converse.counts);
+        let read = self.voice.counts();
         let (malformed, oversized) = match &self.frames {
             Frames::Sse(sse) => (0, sse.oversized()),
             Frames::EventStream(frames) => (frames.losses().malformed, frames.losses().oversized),
             _ => (0, self.oversized_bodies),
         };
         Counts {
-            malformed: a.malformed + b.malformed + malformed,
+            malformed: read.malformed + malformed,
             oversized,
-            unknown: a.unknown + b.unknown,
-            foreign_ids: a.foreign_ids,
-            cut: a.cut | b.cut,
+            cut: read.cut | u64::from(self.cut),
+            ..read
         }
     }
 }

@@ -12,6 +12,16 @@ pub enum Dialect {
     OpenAiCompletions,
     /// Bedrock's Converse and ConverseStream.
     Converse,
+    /// Bedrock's InvokeModel and InvokeModelWithResponseStream: the model's native JSON.
+    Invoke,
+    /// Anthropic's messages, streamed or not.
+    AnthropicMessages,
+    /// OpenAI's responses, streamed or not.
+    OpenAiResponses,
+    /// An agent behind Bedrock AgentCore's runtime: its own form.
+    AgentCore,
+    /// The Model Context Protocol over streamable HTTP, if the request is JSON-RPC: see [`Dialect::from_path`].
+    Mcp,
     /// Anything else: bytes are counted, not read.
     Opaque,
 }
@@ -19,17 +29,39 @@ pub enum Dialect {
 impl Dialect {
     /// The dialect of a request target: its last path segments decide, whatever the prefix
     /// (`/v1`, `/openai/deployments/x`), the query, a trailing slash or an absolute form.
+    ///
+    /// `/v1/messages` is Anthropic's, but not `/messages` behind anything else, which is that of threads and of
+    /// MCP's first transport. A path that ends in `/mcp` is a custom, not a rule: such a request is MCP only if
+    /// its body has a `jsonrpc` member, without which [`request::facts`](crate::request::facts) refuses it and
+    /// the answer's JSON is unknown; MCP under any other path is not seen.
     pub fn from_path(path: &str) -> Self {
         let path = without_tail(path);
         if path.ends_with("/chat/completions") {
             Self::OpenAiChat
         } else if path.ends_with("/completions") {
             Self::OpenAiCompletions
-        } else if converse(path).is_some() {
-            Self::Converse
+        } else if path.ends_with("/v1/messages") {
+            Self::AnthropicMessages
+        } else if path.ends_with("/responses") {
+            Self::OpenAiResponses
+        } else if path.ends_with("/mcp") {
+            Self::Mcp
+        } else if agent(path).is_some() {
+            Self::AgentCore
         } else {
-            Self::Opaque
+            model(path).map_or(Self::Opaque, |model| model.dialect)
         }
+    }
+
+    /// A model, or an agent with a model, answers: such an exchange has a prompt and a text.
+    pub fn generates(self) -> bool {
+        !matches!(self, Self::Mcp | Self::Opaque)
+    }
+
+    /// Its answers say why they ended, and its streams that they ended, so that one without is cut short. Of an
+    /// agent's answer, and of what is not read, only the end of the body tells.
+    pub fn marks_its_end(self) -> bool {
+        !matches!(self, Self::AgentCore | Self::Opaque)
     }
 }
 
@@ -39,17 +71,40 @@ fn without_tail(path: &str) -> &str {
     path.strip_suffix('/').unwrap_or(path)
 }
 
-/// The model that the path of a Converse request names, and whether the answer is to be streamed. The model
-/// is still percent-encoded: a slash in it, as imported models have, is encoded always, a colon by some clients.
-pub(crate) fn converse(path: &str) -> Option<(&str, bool)> {
+/// What the path of a request to Bedrock's runtime says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Model<'a> {
+    /// Still percent-encoded: a slash in it, as imported models have, is encoded always, a colon by some clients.
+    pub(crate) id: &'a str,
+    pub(crate) dialect: Dialect,
+    /// The answer is to be streamed.
+    pub(crate) stream: bool,
+}
+
+/// The model of a path `/model/{id}/{operation}`.
+pub(crate) fn model(path: &str) -> Option<Model<'_>> {
     let (before, operation) = without_tail(path).rsplit_once('/')?;
-    let (before, model) = before.rsplit_once('/')?;
-    let stream = match operation {
-        "converse" => false,
-        "converse-stream" => true,
+    let (dialect, stream) = match operation {
+        "converse" => (Dialect::Converse, false),
+        "converse-stream" => (Dialect::Converse, true),
+        "invoke" => (Dialect::Invoke, false),
+        "invoke-with-response-stream" => (Dialect::Invoke, true),
         _ => return None,
     };
-    (!model.is_empty() && before.ends_with("/model")).then_some((model, stream))
+    let (before, id) = before.rsplit_once('/')?;
+    let model = Model {
+        id,
+        dialect,
+        stream,
+    };
+    (!id.is_empty() && before.ends_with("/model")).then_some(model)
+}
+
+/// The agent of a path `/runtimes/{arn}/invocations`, still percent-encoded as a model is.
+pub(crate) fn agent(path: &str) -> Option<&str> {
+    let before = without_tail(path).strip_suffix("/invocations")?;
+    let (before, arn) = before.rsplit_once('/')?;
+    (!arn.is_empty() && before.ends_with("/runtimes")).then_some(arn)
 }
 
 #[cfg(test)]
@@ -80,11 +135,44 @@ mod tests {
                 Dialect::Converse,
             ),
             ("/model//converse", Dialect::Opaque),
-            ("/model/m/invoke", Dialect::Opaque),
+            ("/model/m/invoke", Dialect::Invoke),
+            (
+                "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aimported-model%2Fab/invoke-with-response-stream",
+                Dialect::Invoke,
+            ),
+            ("/model//invoke", Dialect::Opaque),
+            ("/model/m/invoke-with-bidirectional-stream", Dialect::Opaque),
+            ("/v1/messages", Dialect::AnthropicMessages),
+            (
+                "/anthropic/v1/messages?beta=true",
+                Dialect::AnthropicMessages,
+            ),
+            ("/v1/messages/count_tokens", Dialect::Opaque),
+            ("/v1/threads/t/messages", Dialect::Opaque),
+            ("/messages?session_id=1", Dialect::Opaque),
+            ("/v1/responses", Dialect::OpenAiResponses),
+            ("/v1/responses/r/cancel", Dialect::Opaque),
+            (
+                "/runtimes/arn%3Aaws%3Abedrock-agentcore%3Aus-east-1%3A1%3Aruntime%2Fa-b/invocations?qualifier=DEFAULT",
+                Dialect::AgentCore,
+            ),
+            ("/runtimes//invocations", Dialect::Opaque),
+            ("/invocations", Dialect::Opaque),
+            ("/mcp", Dialect::Mcp),
+            ("/401/mcp/", Dialect::Mcp),
+            ("/v1/xmcp", Dialect::Opaque),
             ("/models/m/converse", Dialect::Opaque),
             ("", Dialect::Opaque),
         ] {
             assert_eq!(Dialect::from_path(path), dialect, "{path}");
         }
+    }
+
+    #[test]
+    fn only_models_and_agents_generate_and_only_agents_end_without_a_mark() {
+        assert!(Dialect::Invoke.generates() && Dialect::AgentCore.generates());
+        assert!(!Dialect::Mcp.generates() && !Dialect::Opaque.generates());
+        assert!(Dialect::Invoke.marks_its_end() && Dialect::Mcp.marks_its_end());
+        assert!(!Dialect::AgentCore.marks_its_end());
     }
 }

@@ -44,6 +44,11 @@ impl<'a> Frame<'a> {
         })
     }
 
+    /// Body offset of its first byte. Behind that of the frame before, where one between was passed over.
+    pub fn start(&self) -> u64 {
+        self.end - (OVERHEAD + self.headers.len() + self.payload.len()) as u64
+    }
+
     /// All headers up to the first that cannot be read, in their order.
     pub fn headers(&self) -> impl Iterator<Item = (&'a str, Value<'a>)> + use<'a> {
         header::all(self.headers)

@@ -3,6 +3,8 @@
 
 use std::alloc::System;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 use wire::{Decoder, Dialect, Limits};
 
@@ -36,6 +38,47 @@ fn a_usual_chunk_is_decoded_without_allocation() {
         let frame = wire::eventstream::encode(&headers, payload.as_bytes());
         let content_type = "application/vnd.amazon.eventstream";
         allocates_nothing(Dialect::Converse, content_type, &frame);
+    }
+    let claude =
+        r#"{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":" naïve"}}"#;
+    for native in [
+        claude,
+        r#"{"type":"message_stop","amazon-bedrock-invocationMetrics":{"inputTokenCount":1}}"#,
+        r#"{"generation":" hm","prompt_token_count":null,"generation_token_count":2,"stop_reason":null}"#,
+        r#"{"id":"c","choices":[{"index":0,"delta":{"content":" x"}}]}"#,
+    ] {
+        let headers = [(":event-type", "chunk"), (":message-type", "event")];
+        let payload = format!(r#"{{"bytes":"{}","p":"abc"}}"#, STANDARD.encode(native));
+        let frame = wire::eventstream::encode(&headers, payload.as_bytes());
+        let content_type = "application/vnd.amazon.eventstream";
+        allocates_nothing(Dialect::Invoke, content_type, &frame);
+    }
+    for (dialect, json) in [
+        (Dialect::AnthropicMessages, claude),
+        (
+            Dialect::AnthropicMessages,
+            r#"{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}"#,
+        ),
+        (
+            Dialect::OpenAiResponses,
+            r#"{"type":"response.output_text.delta","output_index":1,"content_index":0,"delta":" x"}"#,
+        ),
+        (
+            Dialect::OpenAiResponses,
+            r#"{"type":"response.function_call_arguments.delta","output_index":2,"delta":"x"}"#,
+        ),
+        (
+            Dialect::AgentCore,
+            r#"{"event":{"contentBlockDelta":{"delta":{"text":" x"},"contentBlockIndex":0}}}"#,
+        ),
+        (Dialect::AgentCore, r#"" naïve""#),
+        (
+            Dialect::Mcp,
+            r#"{"jsonrpc":"2.0","method":"notifications/progress","params":{"progress":1}}"#,
+        ),
+    ] {
+        let event = format!("data: {json}\n\n");
+        allocates_nothing(dialect, "text/event-stream", event.as_bytes());
     }
 }
 

@@ -1,5 +1,7 @@
 //! Any split of the same bytes gives the same events, and no bytes make a decoder panic.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use proptest::prelude::*;
 use wire::eventstream;
 use wire::sse::SseDecoder;
@@ -157,6 +159,96 @@ fn frames() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
+/// The dialects whose streams are SSE, and events of all of them: each must read its own, and pass over the others'.
+const SPOKEN: [Dialect; 5] = [
+    Dialect::AnthropicMessages,
+    Dialect::OpenAiResponses,
+    Dialect::AgentCore,
+    Dialect::Mcp,
+    Dialect::Invoke,
+];
+
+/// JSON of any of the dialects, or of none.
+fn native() -> impl Strategy<Value = String> {
+    let text = "[a-zé🦀\"\\\\\n]{0,12}";
+    (text, 0_u8..24, 0_u64..50).prop_map(|(text, form, count)| {
+        use serde_json::json;
+        let usage = json!({"input_tokens": count, "output_tokens": count, "cache_read_input_tokens": 1});
+        let metrics = json!({"inputTokenCount": count, "outputTokenCount": 2, "invocationLatency": count});
+        let item = json!({"type": "function_call", "call_id": "c", "name": text, "arguments": text});
+        let message = json!({"id": text, "status": "completed", "usage": usage, "output": [item]});
+        match form {
+            0 => json!({"type": "message_start", "message": {"id": text, "usage": usage}}),
+            1 => json!({"type": "content_block_start", "index": count % 4,
+                "content_block": {"type": "tool_use", "id": "t", "name": text}}),
+            2 => json!({"type": "content_block_delta", "index": 0, "delta": {"text": text}}),
+            3 => json!({"type": "content_block_delta", "index": count % 4, "delta": {"partial_json": text}}),
+            4 => json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": usage}),
+            5 => json!({"type": "message_stop", "amazon-bedrock-invocationMetrics": metrics}),
+            6 => json!({"type": "error", "error": {"type": "x", "message": text}}),
+            7 => json!({"type": "response.created", "response": message}),
+            8 => json!({"type": "response.output_item.added", "output_index": count % 4, "item": item}),
+            9 => json!({"type": "response.output_text.delta", "output_index": 0, "delta": text}),
+            10 => json!({"type": "response.completed", "response": message}),
+            11 => json!({"generation": text, "generation_token_count": count, "stop_reason": null}),
+            12 => json!({"generation": text, "stop_reason": "stop", "amazon-bedrock-invocationMetrics": metrics}),
+            13 => json!({"choices": [{"delta": {"content": text}}], "amazon-bedrock-invocationMetrics": metrics}),
+            14 => json!({"event": {"contentBlockDelta": {"delta": {"text": text}}}}),
+            15 => json!({"event": {"metadata": {"usage": {"inputTokens": count}}}}),
+            16 => json!({"data": text}),
+            17 => json!(text),
+            18 => json!({"jsonrpc": "2.0", "id": 1, "result": {"isError": count % 2 == 0}}),
+            19 => json!([{"jsonrpc": "2.0", "id": 1, "error": {"code": -1, "message": text}}]),
+            20 => json!({"type": "ping"}),
+            21 => json!({"result": {"content": [{"text": text}]}}),
+            22 => json!({"outputText": text, "amazon-bedrock-invocationMetrics": 1}),
+            _ => json!(count),
+        }
+        .to_string()
+    })
+}
+
+/// Such JSON as SSE, some of it damaged.
+fn spoken() -> impl Strategy<Value = Vec<u8>> {
+    let event = (native(), any::<bool>(), ending()).prop_map(|(json, error, ending)| {
+        let name = if error {
+            "event: error"
+        } else {
+            "event: message"
+        };
+        format!("{name}{ending}data: {json}{ending}{ending}")
+    });
+    let damage = prop::option::weighted(0.3, (any::<usize>(), any::<u8>()));
+    (prop::collection::vec(event, 0..8), damage, 0_usize..9).prop_map(|(events, damage, short)| {
+        let mut bytes = events.concat().into_bytes();
+        bytes.truncate(bytes.len().saturating_sub(short));
+        if let (Some((at, byte)), false) = (damage, bytes.is_empty()) {
+            let at = at % bytes.len();
+            bytes[at] = byte;
+        }
+        bytes
+    })
+}
+
+/// Such JSON in chunks of an InvokeModel stream, some of it not Base64, maybe cut.
+fn chunks() -> impl Strategy<Value = Vec<u8>> {
+    let chunk = (native(), 0_u8..8).prop_map(|(json, odd)| {
+        let kind = if odd == 0 { "messageStart" } else { "chunk" };
+        let headers = [(":event-type", kind), (":message-type", "event")];
+        let mut bytes = STANDARD.encode(json);
+        if odd == 1 {
+            bytes.push('!');
+        }
+        let payload = format!(r#"{{"bytes":"{bytes}","p":"abc"}}"#);
+        eventstream::encode(&headers, payload.as_bytes())
+    });
+    (prop::collection::vec(chunk, 0..8), 0_usize..30).prop_map(|(chunks, short)| {
+        let mut bytes = chunks.concat();
+        bytes.truncate(bytes.len().saturating_sub(short));
+        bytes
+    })
+}
+
 fn cuts() -> impl Strategy<Value = Vec<usize>> {
     prop::collection::vec(any::<usize>(), 0..12)
 }
@@ -201,6 +293,36 @@ proptest! {
     }
 
     #[test]
+    fn a_stream_of_any_dialect_decodes_alike_however_it_is_split(
+        bytes in spoken(), cuts in cuts(), bound in prop_oneof![Just(1 << 20), 0usize..300],
+    ) {
+        for dialect in SPOKEN {
+            let read = |pieces: &[&[u8]]| decode_as(dialect, pieces, Some("text/event-stream"), bound);
+            let whole = read(&[&bytes]);
+            prop_assert_eq!(&read(&pieces(&bytes, &cuts)), &whole);
+            let single: Vec<&[u8]> = bytes.chunks(1).collect();
+            prop_assert_eq!(&read(&single), &whole);
+        }
+    }
+
+    #[test]
+    fn a_body_of_any_dialect_decodes_alike_however_it_is_split(json in native(), cuts in cuts()) {
+        for dialect in SPOKEN {
+            let read = |pieces: &[&[u8]]| decode_as(dialect, pieces, Some("application/json"), 1 << 20);
+            prop_assert_eq!(&read(&pieces(json.as_bytes(), &cuts)), &read(&[json.as_bytes()]));
+        }
+    }
+
+    #[test]
+    fn chunks_of_a_model_decode_alike_however_they_are_split(bytes in chunks(), cuts in cuts()) {
+        let read = |pieces: &[&[u8]]| decode_as(Dialect::Invoke, pieces, FRAMES, 1 << 20);
+        let whole = read(&[&bytes]);
+        prop_assert_eq!(&read(&pieces(&bytes, &cuts)), &whole);
+        let single: Vec<&[u8]> = bytes.chunks(1).collect();
+        prop_assert_eq!(&read(&single), &whole);
+    }
+
+    #[test]
     fn line_endings_do_not_change_what_is_said(chunks in prop::collection::vec(chunk(), 1..8), ending in ending()) {
         let body = |ending: &str| -> String {
             chunks.iter().map(|chunk| format!("data: {chunk}{ending}{ending}")).collect()
@@ -221,14 +343,13 @@ proptest! {
     fn random_bytes_never_panic(
         bytes in prop::collection::vec(any::<u8>(), 0..300), cuts in cuts(), content_type in content_type(),
     ) {
-        for dialect in [Dialect::OpenAiChat, Dialect::Converse] {
+        for dialect in [Dialect::OpenAiChat, Dialect::Converse].into_iter().chain(SPOKEN) {
             for content_type in [content_type, FRAMES] {
                 let read = |pieces: &[&[u8]]| decode_as(dialect, pieces, content_type, 100);
                 prop_assert_eq!(&read(&pieces(&bytes, &cuts)), &read(&[&bytes]));
             }
+            let _ = request::facts(dialect, "/model/m/converse", &bytes);
         }
-        let _ = request::facts(Dialect::OpenAiChat, "", &bytes);
         let _ = request::facts(Dialect::OpenAiCompletions, "", &bytes);
-        let _ = request::facts(Dialect::Converse, "/model/m/converse", &bytes);
     }
 }

@@ -1,7 +1,5 @@
 //! The JSON of frames and bodies: only the members acted on.
 
-use super::bounded;
-use crate::event::StreamEvent;
 use crate::text::Text;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -10,121 +8,124 @@ use smallvec::SmallVec;
 /// The payload of any event: which members are there depends on its type.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Event<'a> {
+pub(crate) struct Event<'a> {
     #[serde(default)]
-    pub(super) content_block_index: Option<u64>,
+    pub(crate) content_block_index: Option<u64>,
     #[serde(borrow, default)]
-    pub(super) start: Option<Start<'a>>,
+    pub(crate) start: Option<Start<'a>>,
     #[serde(borrow, default)]
-    pub(super) delta: Option<Delta<'a>>,
+    pub(crate) delta: Option<Delta<'a>>,
     #[serde(borrow, default)]
-    pub(super) stop_reason: Option<Text<'a>>,
-    /// Read apart: an odd one must not cost the end of the stream.
+    pub(crate) stop_reason: Option<Text<'a>>,
+    /// Read apart, as the next two: an odd one must not cost the end of the stream.
     #[serde(borrow, default)]
-    pub(super) usage: Option<&'a RawValue>,
+    pub(crate) usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) metrics: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) trace: Option<&'a RawValue>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Start<'a> {
+pub(crate) struct Start<'a> {
     #[serde(borrow, default)]
-    pub(super) tool_use: Option<ToolUse<'a>>,
+    pub(crate) tool_use: Option<ToolUse<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Delta<'a> {
+pub(crate) struct Delta<'a> {
     #[serde(borrow, default)]
-    pub(super) text: Option<Text<'a>>,
+    pub(crate) text: Option<Text<'a>>,
     #[serde(borrow, default)]
-    pub(super) tool_use: Option<ToolDelta<'a>>,
+    pub(crate) tool_use: Option<ToolDelta<'a>>,
     #[serde(borrow, default)]
-    pub(super) reasoning_content: Option<Thought<'a>>,
+    pub(crate) reasoning_content: Option<Thought<'a>>,
 }
 
 /// A piece of a tool's input: JSON in pieces.
 #[derive(Debug, Deserialize)]
-pub(super) struct ToolDelta<'a> {
+pub(crate) struct ToolDelta<'a> {
     #[serde(borrow, default)]
-    pub(super) input: Option<Text<'a>>,
+    pub(crate) input: Option<Text<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Thought<'a> {
+pub(crate) struct Thought<'a> {
     #[serde(borrow, default)]
-    pub(super) text: Option<Text<'a>>,
+    pub(crate) text: Option<Text<'a>>,
 }
 
 /// A body; of a refusal, only `message`.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Answer<'a> {
+pub(crate) struct Answer<'a> {
     #[serde(borrow, default)]
-    pub(super) output: Option<Output<'a>>,
+    pub(crate) output: Option<Output<'a>>,
     #[serde(borrow, default)]
-    pub(super) stop_reason: Option<Text<'a>>,
+    pub(crate) stop_reason: Option<Text<'a>>,
     #[serde(borrow, default)]
-    pub(super) usage: Option<&'a RawValue>,
+    pub(crate) usage: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) metrics: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    pub(crate) trace: Option<&'a RawValue>,
     #[serde(borrow, default, alias = "Message")]
-    pub(super) message: Option<Text<'a>>,
+    pub(crate) message: Option<Text<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Output<'a> {
+pub(crate) struct Output<'a> {
     #[serde(borrow, default)]
-    pub(super) message: Option<Message<'a>>,
+    pub(crate) message: Option<Message<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Message<'a> {
+pub(crate) struct Message<'a> {
     #[serde(borrow, default)]
-    pub(super) content: Option<SmallVec<[Block<'a>; 1]>>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Block<'a> {
-    #[serde(borrow, default)]
-    pub(super) text: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    pub(super) tool_use: Option<ToolUse<'a>>,
-    #[serde(borrow, default)]
-    pub(super) reasoning_content: Option<WholeThought<'a>>,
+    pub(crate) content: Option<SmallVec<[Block<'a>; 1]>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct WholeThought<'a> {
+pub(crate) struct Block<'a> {
     #[serde(borrow, default)]
-    pub(super) reasoning_text: Option<Thought<'a>>,
+    pub(crate) text: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) tool_use: Option<ToolUse<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) reasoning_content: Option<WholeThought<'a>>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct ToolUse<'a> {
+pub(crate) struct WholeThought<'a> {
     #[serde(borrow, default)]
-    pub(super) tool_use_id: Option<Text<'a>>,
+    pub(crate) reasoning_text: Option<Thought<'a>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct ToolUse<'a> {
     #[serde(borrow, default)]
-    pub(super) name: Option<Text<'a>>,
+    pub(crate) tool_use_id: Option<Text<'a>>,
+    #[serde(borrow, default)]
+    pub(crate) name: Option<Text<'a>>,
     /// In a body: the whole input.
     #[serde(borrow, default)]
-    pub(super) input: Option<&'a RawValue>,
+    pub(crate) input: Option<&'a RawValue>,
 }
 
-/// The payload of an exception.
-#[derive(Debug, Default, Deserialize)]
-pub(super) struct Fault<'a> {
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Metrics {
+    #[serde(default)]
+    pub(crate) latency_ms: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+pub(crate) struct Trace<'a> {
     #[serde(borrow, default)]
-    message: Option<Text<'a>>,
-}
-
-impl Fault<'_> {
-    /// Its event, where the frame names it `kind`.
-    pub(super) fn event<'e>(&'e self, kind: Option<&'e str>) -> StreamEvent<'e> {
-        StreamEvent::Error {
-            message: bounded(self.message.as_ref().map_or("", |text| text.as_str())),
-            code: None,
-            kind,
-        }
-    }
+    pub(crate) guardrail: Option<&'a RawValue>,
 }

@@ -1,5 +1,5 @@
 use super::*;
-use crate::event::Usage;
+use crate::event::{Guardrail, GuardrailUnits, Usage};
 use crate::eventstream::{FrameDecoder, MAX_FRAME_BYTES, encode};
 
 /// A frame as Bedrock writes one, its padding included.
@@ -38,7 +38,8 @@ fn decode(stream: &[u8]) -> (Vec<String>, Counts) {
 fn body(json: &str) -> (Vec<String>, Counts) {
     let mut converse = Converse::default();
     let mut seen = Vec::new();
-    converse.body(json.as_bytes(), &mut |framed| {
+    let place = Place::of_body(json.len() as u64);
+    converse.body(json.as_bytes(), place, &mut |framed| {
         seen.push(format!("{:?}", framed.events));
     });
     (seen, converse.counts)
@@ -76,8 +77,17 @@ fn an_answer_is_read_to_its_metadata() {
         cached_tokens: Some(7),
         reasoning_tokens: None,
         total_tokens: Some(15),
+        cache_write_tokens: Some(3),
     };
-    let last = [StreamEvent::Usage(usage), StreamEvent::Done];
+    let server = ServerFigures {
+        latency_ms: Some(12),
+        first_byte_ms: None,
+    };
+    let last = [
+        StreamEvent::Usage(usage),
+        StreamEvent::Server(server),
+        StreamEvent::Done,
+    ];
     assert_eq!(seen[4], format!("no choice: {last:?}"));
     assert_eq!(counts, Counts::default());
 }
@@ -155,7 +165,7 @@ fn an_exception_inside_a_stream_is_an_error_by_its_type() {
         seen,
         [
             "no choice: [Error { message: \"Too many tokens\", code: None, kind: Some(\"throttlingException\") }]",
-            "no choice: [Error { message: \"\", code: None, kind: Some(\"modelStreamErrorException\") }]",
+            "no choice: [Error { message: \"not JSON\", code: None, kind: Some(\"modelStreamErrorException\") }]",
             "no choice: [Error { message: \"no\", code: Some(\"InternalFailure\"), kind: None }]",
         ]
     );
@@ -179,8 +189,88 @@ fn what_is_not_known_is_counted_and_costs_nothing_else() {
     ];
     let (seen, counts) = decode(&stream.concat());
     assert_eq!(seen[..3], ["no choice: [Unknown]"; 3]);
-    assert_eq!(seen[3..], ["no choice: [Done]"; 2]);
+    let server = "Server(ServerFigures { latency_ms: Some(1), first_byte_ms: None })";
+    assert_eq!(
+        seen[3..],
+        [
+            "no choice: [Done]".to_owned(),
+            format!("no choice: [{server}, Done]"),
+        ]
+    );
     assert_eq!((counts.unknown, counts.malformed), (4, 1));
+}
+
+#[test]
+fn metadata_with_metrics_only_says_nothing_of_usage() {
+    let stream = [
+        event("metadata", r#"{"usage":{"inputTokens":3}}"#),
+        event("metadata", r#"{"metrics":{"latencyMs":9}}"#),
+    ];
+    let (seen, counts) = decode(&stream.concat());
+    assert!(
+        seen[0].contains("Usage(") && !seen[1].contains("Usage("),
+        "{seen:?}"
+    );
+    assert_eq!(counts, Counts::default());
+}
+
+#[test]
+fn a_guardrail_that_stopped_an_answer_intervened_also_without_a_trace() {
+    let stream = [
+        event("messageStop", r#"{"stopReason":"guardrail_intervened"}"#),
+        event("metadata", r#"{"metrics":{"latencyMs":9}}"#),
+    ];
+    let (seen, _) = decode(&stream.concat());
+    assert!(seen[0].contains("reason: ContentFilter"), "{seen:?}");
+    let guardrail = Guardrail {
+        intervened: true,
+        ..Guardrail::default()
+    };
+    let wanted = format!("{:?}", StreamEvent::Guardrail(guardrail));
+    assert!(seen[1].contains(&wanted), "{seen:?}");
+}
+
+#[test]
+fn a_trace_gives_time_and_units_of_all_assessments() {
+    let assessment = |action: &str, ms: u8| {
+        format!(
+            r#"{{"sensitiveInformationPolicy":{{"piiEntities":[{{"match":"BLOCKED","action":"{action}"}}]}},
+            "invocationMetrics":{{"guardrailProcessingLatency":{ms},"usage":{{"topicPolicyUnits":{ms},"newUnits":7}}}}}}"#
+        )
+    };
+    for (action, intervened) in [("NONE", false), ("ANONYMIZED", true), ("BLOCKED", true)] {
+        let json = format!(
+            r#"{{"trace":{{"guardrail":{{"actionReason":"BLOCKED","inputAssessment":{{"g":{}}},"outputAssessments":{{"g":[{},{}]}}}}}}}}"#,
+            assessment("NONE", 1),
+            assessment(action, 2),
+            assessment("NONE", 4),
+        );
+        let guardrail = Guardrail {
+            intervened,
+            latency_ms: Some(7),
+            units: GuardrailUnits {
+                topic: Some(7),
+                ..GuardrailUnits::default()
+            },
+        };
+        let (seen, counts) = decode(&event("metadata", &json));
+        assert_eq!(
+            seen,
+            [format!(
+                "no choice: [{:?}, Done]",
+                StreamEvent::Guardrail(guardrail)
+            )]
+        );
+        assert_eq!(counts, Counts::default());
+    }
+    let odd = decode(&event(
+        "metadata",
+        r#"{"trace":{"guardrail":3},"metrics":4}"#,
+    ));
+    assert_eq!(
+        (odd.0, odd.1.unknown),
+        (vec!["no choice: [Done]".to_owned()], 2)
+    );
 }
 
 #[test]
@@ -198,7 +288,7 @@ fn every_reason_of_the_service_is_known() {
         ("one of next year", FinishReason::Other),
     ] {
         assert_eq!(
-            finish(raw),
+            Converse::default().finish(raw),
             StreamEvent::Finish {
                 choice: 0,
                 reason,
@@ -248,5 +338,6 @@ fn a_refusal_is_an_error_and_other_json_is_unknown() {
         )
     );
     assert_eq!(body("[]").1.unknown, 1);
-    assert_eq!(body("{").1.malformed, 1);
+    assert_eq!(body("{").1.cut, 1);
+    assert_eq!(body("{}}").1.malformed, 1);
 }

@@ -1,24 +1,12 @@
 //! The JSON of a chunk or body: only the members acted on; the rest is skipped unread.
 
-use serde::{Deserialize, de};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use smallvec::SmallVec;
 
 use super::choice::Choice;
+use crate::fault::Fault;
 use crate::text::Text;
-
-/// Reads a chunk; anything but an object is an error of the kind "data".
-pub(super) fn read(json: &str) -> Result<Chunk<'_>, serde_json::Error> {
-    let chunk = serde_json::from_str(json)?;
-    // serde would read an array as a struct's members in order.
-    if json.trim_ascii_start().starts_with('[') {
-        return Err(de::Error::invalid_type(
-            de::Unexpected::Seq,
-            &"a chunk object",
-        ));
-    }
-    Ok(chunk)
-}
 
 #[derive(Debug, Deserialize)]
 pub(super) struct Chunk<'a> {
@@ -48,6 +36,26 @@ impl<'a> Chunk<'a> {
 
     pub(super) fn has_choices(&self) -> bool {
         !self.choices().is_empty()
+    }
+
+    /// Its error, if it has one. `text` is the chunk's JSON.
+    pub(super) fn fault(&self, text: &'a str, error_event: bool) -> Option<Fault<'a>> {
+        if let Some(error) = self.error {
+            let mut fault = Fault::of_json(error.get());
+            fault.code = fault.code.or(self.status_code);
+            if self.status_code.is_some() {
+                fault.kind = fault.kind.or_else(|| {
+                    let kind = self.kind?;
+                    serde_json::from_str(kind.get()).ok()
+                });
+            }
+            return Some(fault);
+        }
+        let flat = self
+            .object
+            .as_ref()
+            .is_some_and(|object| object.as_str() == "error");
+        (flat || error_event).then(|| Fault::of_json(text))
     }
 }
 

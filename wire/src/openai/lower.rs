@@ -1,15 +1,11 @@
 //! From the JSON shape to stream events.
 
-use smallvec::SmallVec;
-
 use super::choice::Choice;
 use super::chunk::{Chunk, Function};
 use super::delta::Delta;
 use crate::event::{Field, FinishReason, StreamEvent, TextDelta};
+use crate::payload::Events;
 use crate::text::Text;
-
-/// Events of one chunk; a usual chunk needs no allocation.
-pub(super) type Events<'e> = SmallVec<[StreamEvent<'e>; 6]>;
 
 pub(super) fn lower<'e>(chunk: &'e Chunk<'_>, events: &mut Events<'e>) {
     for (position, choice) in chunk.choices().iter().enumerate() {

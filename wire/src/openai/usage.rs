@@ -46,6 +46,7 @@ pub(super) fn read(raw: &RawValue) -> Option<Usage> {
             .completion_tokens_details
             .and_then(|details| details.reasoning_tokens),
         total_tokens: raw.total_tokens,
+        cache_write_tokens: None,
     };
     (usage != Usage::default()).then_some(usage)
 }

@@ -18,6 +18,8 @@ const ARRAY: u64 = 4;
 const OBJECT: u64 = 5;
 const MESSAGE: u64 = 6;
 const REQUEST: u64 = 7;
+const AGENT: u64 = 8;
+const RPC: u64 = 9;
 
 /// The hash of one value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -37,6 +39,15 @@ impl Canonical {
             text_bytes: 0,
             number: kind == NUMBER,
         }
+    }
+
+    /// Something equal to no absent value was there.
+    pub(super) fn is_some(self) -> bool {
+        self.hash.is_some()
+    }
+
+    pub(super) fn text_bytes(self) -> u64 {
+        self.text_bytes
     }
 
     fn member(self, key: u64) -> u64 {
@@ -206,6 +217,19 @@ pub(super) fn fingerprint(prompt: &Prompt, seed: Canonical, max_tokens: Option<u
         .fold(REQUEST, mix)
 }
 
+/// The fingerprint of a request that is any JSON value.
+pub(super) fn of_value(value: Canonical) -> u64 {
+    mix(AGENT, value.hash.unwrap_or_default())
+}
+
+/// The fingerprint of a request by its method, what that names, and what it is given.
+pub(super) fn rpc(names: [Option<&str>; 2], parts: [Canonical; 3]) -> u64 {
+    let names = names.map(|name| name.map(|name| Canonical::of(STRING, name.as_bytes())));
+    let names = names.map(Option::unwrap_or_default);
+    let all = names.into_iter().chain(parts);
+    all.map(|part| part.hash.unwrap_or_default()).fold(RPC, mix)
+}
+
 /// Reads `prompt`: a string, token ids, or an array of either.
 pub(super) fn prompts<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Prompt, D::Error> {
     deserializer.deserialize_any(PromptsVisitor)
@@ -251,7 +275,7 @@ impl<'de> Visitor<'de> for PromptsVisitor {
 pub(super) fn chat(system: Canonical, messages: &[Message]) -> Prompt {
     let mut elements = Elements::default();
     if system.hash.is_some() {
-        elements.push(Message::system(system).0);
+        elements.push(Message::said("system", system).0);
     }
     for message in messages {
         elements.push(message.0);
@@ -263,12 +287,49 @@ pub(super) fn chat(system: Canonical, messages: &[Message]) -> Prompt {
     }
 }
 
+/// The input of a response: a text, which is what the user says, or a list of items.
+#[derive(Default)]
+pub(super) struct Items(pub(super) Vec<Message>);
+
+impl<'de> Deserialize<'de> for Items {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(ItemsVisitor)
+    }
+}
+
+struct ItemsVisitor;
+
+impl<'de> Visitor<'de> for ItemsVisitor {
+    type Value = Items;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an input: a string or an array of items")
+    }
+
+    fn visit_unit<E: de::Error>(self) -> Result<Items, E> {
+        Ok(Items::default())
+    }
+
+    fn visit_str<E: de::Error>(self, value: &str) -> Result<Items, E> {
+        let content = CanonicalVisitor.visit_str::<E>(value)?;
+        Ok(Items(vec![Message::said("user", content)]))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Items, A::Error> {
+        let mut items = Vec::new();
+        while let Some(item) = seq.next_element()? {
+            items.push(item);
+        }
+        Ok(Items(items))
+    }
+}
+
 /// The members of a message that make the prompt; gateways add and drop others.
 pub(super) struct Message(Canonical);
 
 impl Message {
-    fn system(content: Canonical) -> Self {
-        let role = Canonical::of(STRING, b"system");
+    fn said(role: &str, content: Canonical) -> Self {
+        let role = Canonical::of(STRING, role.as_bytes());
         let role = role.member(Member::Role as u64);
         let sum = MESSAGE
             .wrapping_add(role)
@@ -293,6 +354,10 @@ enum Member {
     Content,
     ToolCalls,
     ToolCallId,
+    /// Of a call or its output among the items of a response, as the next two.
+    CallId,
+    Arguments,
+    Output,
     #[serde(other)]
     Other,
 }

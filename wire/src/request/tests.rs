@@ -167,21 +167,203 @@ fn the_facts_of_a_converse_request() {
     assert_eq!((whole.messages, whole.max_tokens), (0, None));
 }
 
+fn read(dialect: Dialect, path: &str, body: &str) -> RequestFacts {
+    facts(dialect, path, body.as_bytes()).expect(body)
+}
+
 #[test]
-fn a_chat_and_its_translation_have_one_fingerprint() {
-    let converse = |system: &str, user: &str| {
-        let body = format!(
-            r#"{{"system":{system},"messages":[{{"role":"user","content":{user}}}],"inferenceConfig":{{"maxTokens":100}}}}"#
-        );
-        facts(Dialect::Converse, "/model/m/converse", body.as_bytes())
-            .unwrap()
-            .fingerprint
-    };
+fn a_chat_and_its_translations_have_one_fingerprint() {
     let asked = chat(
         r#"{"messages":[{"role":"system","content":"be brief"},{"role":"user","content":"naïve"}],"max_tokens":100}"#,
     );
     let (system, user) = (r#"[{"text":"be brief"}]"#, r#"[{"text":"na\u00efve"}]"#);
-    assert_eq!(converse(system, user), asked.fingerprint);
-    assert_ne!(converse("[]", user), asked.fingerprint);
-    assert_ne!(converse(system, system), asked.fingerprint);
+    let (typed, input) = (
+        r#"[{"type":"text","text":"be brief","cache_control":{"type":"ephemeral"}}]"#,
+        r#"[{"type":"input_text","text":"naïve"}]"#,
+    );
+    for (dialect, path, body) in [
+        (
+            Dialect::Converse,
+            "/model/m/converse",
+            format!(
+                r#"{{"system":{system},"messages":[{{"role":"user","content":{user}}}],"inferenceConfig":{{"maxTokens":100}}}}"#
+            ),
+        ),
+        (
+            Dialect::AnthropicMessages,
+            "",
+            r#"{"model":"claude","max_tokens":100,"system":"be brief","messages":[{"role":"user","content":"naïve"}]}"#
+                .to_owned(),
+        ),
+        (
+            Dialect::AnthropicMessages,
+            "",
+            format!(
+                r#"{{"stream":true,"max_tokens":100,"system":{typed},"messages":[{{"role":"user","content":{user}}}]}}"#
+            ),
+        ),
+        (
+            Dialect::Invoke,
+            "/model/m/invoke",
+            format!(
+                r#"{{"anthropic_version":"bedrock-2023-05-31","max_tokens":100,"system":{typed},"messages":[{{"role":"user","content":{user}}}]}}"#
+            ),
+        ),
+        (
+            Dialect::Invoke,
+            "/model/m/invoke",
+            r#"{"messages":[{"role":"system","content":"be brief"},{"role":"user","content":"naïve"}],"max_tokens":100}"#
+                .to_owned(),
+        ),
+        (
+            Dialect::OpenAiResponses,
+            "",
+            r#"{"instructions":"be brief","input":"naïve","max_output_tokens":100}"#.to_owned(),
+        ),
+        (
+            Dialect::OpenAiResponses,
+            "",
+            format!(
+                r#"{{"instructions":"be brief","input":[{{"role":"user","content":{input}}}],"max_output_tokens":100}}"#
+            ),
+        ),
+    ] {
+        let seen = read(dialect, path, &body);
+        assert_eq!(seen.fingerprint, asked.fingerprint, "{body}");
+        assert_eq!(
+            (seen.messages, seen.prompt_bytes, seen.max_tokens),
+            (2, 14, Some(100)),
+            "{body}"
+        );
+        for (from, to) in [("be brief", "be long"), ("100", "101"), ("\"user\"", "\"assistant\"")] {
+            let other = body.replace(from, to);
+            if other != body {
+                assert_ne!(read(dialect, path, &other).fingerprint, asked.fingerprint, "{other}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_facts_of_an_invocation_are_those_of_its_path_and_of_the_model_s_own_body() {
+    let path = "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aimported-model%2Fab/invoke-with-response-stream";
+    let seen = read(
+        Dialect::Invoke,
+        path,
+        r#"{"prompt":"<s>[INST] Hi","max_gen_len":64,"model":"other","stream":false}"#,
+    );
+    assert_eq!(
+        seen.model.as_deref(),
+        Some("arn:aws:bedrock:us-east-1:1:imported-model/ab")
+    );
+    assert_eq!(
+        (
+            seen.stream,
+            seen.max_tokens,
+            seen.messages,
+            seen.prompt_bytes
+        ),
+        (true, Some(64), 1, 12)
+    );
+    assert!(!read(Dialect::Invoke, "/model/m/invoke", "{}").stream);
+}
+
+#[test]
+fn the_facts_of_a_response() {
+    let seen = read(
+        Dialect::OpenAiResponses,
+        "/v1/responses",
+        r#"{"model":"gpt","stream":true,"prompt":{"id":"stored"},"input":[{"role":"user","content":"ab"},
+        {"type":"function_call","call_id":"c","name":"f","arguments":"{}"},
+        {"type":"function_call_output","call_id":"c","output":"3"}]}"#,
+    );
+    assert_eq!((seen.model.as_deref(), seen.stream), (Some("gpt"), true));
+    assert_eq!(
+        (seen.max_tokens, seen.messages, seen.prompt_bytes),
+        (None, 3, 2)
+    );
+    let output = |output: &str| {
+        let body = format!(
+            r#"{{"input":[{{"type":"function_call_output","call_id":"c","output":"{output}"}}]}}"#
+        );
+        read(Dialect::OpenAiResponses, "", &body).fingerprint
+    };
+    assert_ne!(output("3"), output("4"));
+}
+
+#[test]
+fn an_agent_s_request_is_hashed_whole() {
+    let path = "/runtimes/arn%3Aaws%3Abedrock-agentcore%3Aus-east-1%3A1%3Aruntime%2Fa-b/invocations?qualifier=DEFAULT";
+    let seen = read(Dialect::AgentCore, path, r#"{"prompt":"naïve","user":"u"}"#);
+    assert_eq!(
+        seen.model.as_deref(),
+        Some("arn:aws:bedrock-agentcore:us-east-1:1:runtime/a-b")
+    );
+    assert_eq!(
+        (
+            seen.messages,
+            seen.prompt_bytes,
+            seen.stream,
+            seen.max_tokens
+        ),
+        (1, 6, false, None)
+    );
+    let again = read(
+        Dialect::AgentCore,
+        path,
+        r#"{"user":"u", "prompt":"na\u00efve"}"#,
+    );
+    assert_eq!(again.fingerprint, seen.fingerprint);
+    for other in [
+        r#"{"prompt":"naïve","user":"v"}"#,
+        r#"{"input":{"prompt":"naïve"}}"#,
+    ] {
+        assert_ne!(
+            read(Dialect::AgentCore, path, other).fingerprint,
+            seen.fingerprint
+        );
+    }
+    let rpc = read(
+        Dialect::AgentCore,
+        path,
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"sum"}}"#,
+    );
+    assert_eq!((rpc.tool.as_deref(), rpc.model), (Some("sum"), seen.model));
+}
+
+#[test]
+fn a_tool_call_over_mcp_is_named_and_hashed_without_what_is_of_the_hop() {
+    let mcp = |body: &str| read(Dialect::Mcp, "/mcp", body);
+    let seen = mcp(
+        r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"search","arguments":{"q":"a","n":1},"_meta":{"progressToken":0}}}"#,
+    );
+    assert_eq!(
+        (seen.method.as_deref(), seen.tool.as_deref()),
+        (Some("tools/call"), Some("search"))
+    );
+    let same = r#"{"jsonrpc":"2.0","id":"9","method":"tools/call","params":{"arguments":{"n":1,"q":"a"},"name":"search"}}"#;
+    assert_eq!(mcp(same).fingerprint, seen.fingerprint);
+    for (from, to) in [
+        ("\"a\"", "\"b\""),
+        ("search", "sql"),
+        ("tools/call", "prompts/get"),
+    ] {
+        let other = mcp(&same.replace(from, to));
+        assert_ne!(other.fingerprint, seen.fingerprint, "{to}");
+    }
+    let listed = mcp(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#);
+    assert_eq!(
+        (listed.method.as_deref(), listed.tool),
+        (Some("tools/list"), None)
+    );
+    let prompt = mcp(&same.replace("tools/call", "prompts/get"));
+    assert_eq!(prompt.tool, None, "a prompt is no tool");
+}
+
+#[test]
+fn a_path_that_ends_like_mcp_s_is_not_enough() {
+    for body in [r#"{"method":"tools/call"}"#, "{}", r#"{"jsonrpc":null}"#] {
+        let error = facts(Dialect::Mcp, "/mcp", body.as_bytes()).expect_err(body);
+        assert!(matches!(error, RequestError::NotRpc), "{body}");
+    }
 }
