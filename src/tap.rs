@@ -4,6 +4,7 @@
 //! (stamps), then hands the bytes to `live`, which decodes them into the exchange's timeline.
 
 mod aws;
+mod bearer;
 mod connection;
 mod context;
 mod crossing;
@@ -22,7 +23,9 @@ mod relay;
 mod sending;
 mod server;
 mod socket;
+mod translation;
 mod upstream;
+mod whole;
 
 pub use server::{NamedChain, ProcessOptions, TapError, TapServer};
 

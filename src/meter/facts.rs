@@ -19,12 +19,13 @@ pub(super) fn fill(finished: &mut Finished) {
     let request = &mut finished.exchange.request;
     request.bytes = body.len() as u64;
     request.body_hash = Some(timeline::hash(&body));
-    if !request.generation {
+    if finished.dialect == wire::Dialect::Opaque || request.method != "POST" {
         return;
     }
     if let Ok(facts) = wire::request::facts(finished.dialect, &request.path, &body) {
         request.model = facts.model;
         request.stream = facts.stream;
-        request.fingerprint = Some(facts.fingerprint);
+        request.fingerprint = request.generation.then_some(facts.fingerprint);
+        (request.rpc, request.tool) = (facts.method, facts.tool);
     }
 }

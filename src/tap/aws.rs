@@ -4,42 +4,26 @@
 //! body is read to its end, since its hash is signed, and the request is signed for the upstream as it will be
 //! sent. So a request passes on only when all of it is here; answers stream as everywhere.
 
+mod explain;
 mod keys;
 mod sign;
 
 use super::context::TapContext;
-use super::early::Early;
 use super::exchange::Client;
 use super::fault::Fault;
-use super::framing::{BodyLength, Framing};
 use super::head::RequestHead;
-use super::sending::send;
-use super::socket::Socket;
+use super::whole::{Halt, replace_body, whole_body};
+pub(crate) use explain::explain;
 pub(crate) use keys::Keys;
 use record::stamp::Arrival;
 use sign::{Request, Scope};
 use std::time::SystemTime;
-use tokio::time::timeout;
 
 /// Signs what passes one tap.
 pub(crate) struct Signer {
     keys: Keys,
     host: String,
     scope: Scope,
-}
-
-/// Why a request is not signed.
-pub(crate) enum Unsigned {
-    /// The client is to be told.
-    Fault(Fault),
-    /// The client left, or sent no more.
-    Gone,
-}
-
-impl From<Fault> for Unsigned {
-    fn from(fault: Fault) -> Self {
-        Self::Fault(fault)
-    }
 }
 
 impl Signer {
@@ -56,12 +40,8 @@ impl Signer {
         client: &mut Client,
         head: &mut RequestHead,
         (rest, read): (&mut Vec<u8>, &mut Arrival),
-    ) -> Result<(), Unsigned> {
-        let Client::H1(socket) = client else {
-            let message = "hopscope: a tap that signs takes HTTP/1.1 only";
-            return Err(Fault::new(501, "invalid_request_error", message).into());
-        };
-        let body = whole_body(tap, socket, head, rest, read).await?;
+    ) -> Result<(), Halt> {
+        let body = whole_body(tap, client, head, (&mut *rest, read)).await?;
         let keys = self.keys.get().await.map_err(|why| {
             let message = format!("hopscope: request cannot be signed: {why}");
             Fault::new(502, "aws_credentials", message)
@@ -79,13 +59,8 @@ impl Signer {
             let message = format!("hopscope: request cannot be signed: {why}");
             Fault::new(400, "invalid_request_error", message)
         })?;
-        if head.body != BodyLength::None {
-            head.body = BodyLength::Fixed(body.len() as u64);
-            let length = body.len().to_string().into_bytes();
-            head.fields.push(("content-length".to_owned(), length));
-        }
+        replace_body(head, rest, body);
         head.fields.extend(signed);
-        rest.splice(0..0, body);
         Ok(())
     }
 }
@@ -107,48 +82,4 @@ fn unsign(head: &mut RequestHead) {
     ];
     head.fields
         .retain(|(name, _)| !OFF.iter().any(|off| name.eq_ignore_ascii_case(off)));
-}
-
-/// The body without its chunking; `rest` keeps what came behind it.
-async fn whole_body(
-    tap: &TapContext,
-    socket: &mut Socket,
-    head: &RequestHead,
-    rest: &mut Vec<u8>,
-    read: &mut Arrival,
-) -> Result<Vec<u8>, Unsigned> {
-    let mut framing = Framing::new(head.body);
-    if head.expects_continue() && rest.is_empty() && !framing.done() {
-        let go_on = b"HTTP/1.1 100 Continue\r\n\r\n";
-        let sent = timeout(tap.timeouts.client_write, send(socket, go_on)).await;
-        sent.map_err(|_| Unsigned::Gone)?
-            .map_err(|_| Unsigned::Gone)?;
-    }
-    let (mut body, mut ranges) = (Vec::new(), Vec::new());
-    let mut early = Early {
-        bytes: std::mem::take(rest),
-        arrival: None,
-    };
-    loop {
-        let used = framing.follow(&early.bytes, &mut ranges).map_err(|error| {
-            let message = format!("hopscope: request {error}");
-            Fault::new(400, "invalid_request_error", message)
-        })?;
-        for range in ranges.drain(..) {
-            body.extend_from_slice(&early.bytes[range]);
-        }
-        if body.len() as u64 > tap.body_max {
-            return Err(Fault::too_large(tap).into());
-        }
-        if framing.done() {
-            *rest = early.bytes.split_off(used);
-            *read = early.arrival.unwrap_or(*read);
-            return Ok(body);
-        }
-        early.bytes.clear();
-        match timeout(tap.timeouts.stream_idle, early.read(socket)).await {
-            Ok(true) => {}
-            _ => return Err(Unsigned::Gone),
-        }
-    }
 }

@@ -3,7 +3,7 @@
 use super::context::TapContext;
 use super::early::Early;
 use super::exchange::{After, Arrived, Client, exchange, linger};
-use super::fault::Fault;
+use super::fault::{Fault, Form};
 use super::head::{self, HeadError};
 use super::http2::{self, PREFACE};
 use super::sending::send;
@@ -76,7 +76,7 @@ async fn serve_http1(
                         "invalid_request_error",
                         format!("request {error}"),
                     );
-                    let _ = send(&mut client, &fault.response()).await;
+                    let _ = send(&mut client, &fault.response(Form::OpenAi)).await;
                     return linger(&mut client).await;
                 }
             };

@@ -1,7 +1,9 @@
 //! What a tap is: read once from the chain's file, shared by every connection of a thread.
 
 use super::aws::Signer;
+use super::bearer::Bearer;
 use super::head::{CALL, CALL_BIFROST, EXCHANGE, RequestHead, ResponseHead};
+use super::translation::Translator;
 use super::upstream::Upstream;
 use crate::meter::MeterHandle;
 use config::chain::{Forward, HeaderEvidence, TapLimits};
@@ -57,6 +59,10 @@ pub(crate) struct TapContext {
     pub(crate) upstream: Upstream,
     /// Requests are signed for AWS.
     pub(crate) signer: Option<Signer>,
+    /// `Authorization` in place of the client's.
+    pub(crate) bearer: Option<Bearer>,
+    /// Requests and answers are translated.
+    pub(crate) translator: Option<Translator>,
     pub(crate) timeouts: Timeouts,
     /// Client connections that may yet be served; all threads of the tap share them.
     pub(crate) connections: Arc<Semaphore>,

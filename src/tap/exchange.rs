@@ -1,12 +1,11 @@
 //! One request and its response, of whichever version of HTTP on either side: connect, pass on,
 //! close the books.
 
-use super::aws::Unsigned;
 use super::context::TapContext;
 use super::crossing::{self, Crossing};
 use super::early::Early;
 use super::ending::{Ending, Leftover, Why};
-use super::fault::Fault;
+use super::fault::{Fault, Form};
 use super::framing::BodyLength;
 use super::head::RequestHead;
 use super::http2::Asked;
@@ -14,7 +13,9 @@ use super::live::Live;
 use super::relay::Relay;
 use super::sending::send;
 use super::socket::Socket;
+use super::translation::Translation;
 use super::upstream::{Connected, Link};
+use super::whole::Halt;
 use record::exchange::Outcome;
 use record::stamp::{Arrival, StampClass};
 use std::future::poll_fn;
@@ -74,13 +75,17 @@ impl Client {
     }
 
     /// Answers with a fault of the tap's own.
-    async fn fault(&mut self, tap: &TapContext, fault: &Fault) {
+    async fn fault(&mut self, tap: &TapContext, fault: &Fault, form: Form) {
         match self {
             Self::H1(socket) => {
                 // A client that does not take its answer is gone; that is all there is to say.
-                let _ = timeout(tap.timeouts.client_write, send(socket, &fault.response())).await;
+                let _ = timeout(
+                    tap.timeouts.client_write,
+                    send(socket, &fault.response(form)),
+                )
+                .await;
             }
-            Self::H2(asked, _) => asked.fault(fault),
+            Self::H2(asked, _) => asked.fault(fault, form),
         }
     }
 
@@ -133,19 +138,19 @@ pub(crate) async fn exchange(
     if let Some(fault) = refused(tap, &head) {
         return answer(tap, client, live, &fault).await;
     }
-    if let Some(signer) = &tap.signer {
-        let request = (&mut rest, &mut read);
-        match signer.sign(tap, &mut client, &mut head, request).await {
-            Ok(()) => {}
-            Err(Unsigned::Fault(fault)) => return answer(tap, client, live, &fault).await,
-            Err(Unsigned::Gone) => {
-                let fault = "client left before the end of its request";
-                live.fail(Outcome::Aborted, fault);
-                tap.meter.finished(live.close(None));
-                return (client, After::Close);
-            }
+    let request = (&mut rest, &mut read);
+    let prepared = prepare(tap, &mut client, &mut head, request, &mut live).await;
+    let translation = match prepared {
+        Ok(translation) => translation,
+        Err(Halt::Fault(fault)) => return answer(tap, client, live, &fault).await,
+        Err(Halt::Gone) => {
+            let fault = "client left before the end of its request";
+            live.fail(Outcome::Aborted, fault);
+            tap.meter.finished(live.close(None));
+            return (client, After::Close);
         }
-    }
+    };
+    live.translation = translation;
     let mut fresh = false;
     loop {
         let mut upstream = match tap.upstream.connect(fresh).await {
@@ -178,6 +183,28 @@ pub(crate) async fn exchange(
     }
 }
 
+/// Makes of a request what the upstream is sent, where that is not what came: translated, and signed.
+async fn prepare(
+    tap: &TapContext,
+    client: &mut Client,
+    head: &mut RequestHead,
+    (rest, read): (&mut Vec<u8>, &mut Arrival),
+    live: &mut Live,
+) -> Result<Option<Translation>, Halt> {
+    let mut translation = None;
+    if let Some(translator) = &tap.translator {
+        let request = (&mut *rest, &mut *read);
+        translation = Some(translator.request(tap, client, head, request, live).await?);
+    }
+    if let Some(bearer) = &tap.bearer {
+        bearer.put(head);
+    }
+    if let Some(signer) = &tap.signer {
+        signer.sign(tap, client, head, (rest, read)).await?;
+    }
+    Ok(translation)
+}
+
 /// Answers a request that goes no further, and closes its books.
 async fn answer(
     tap: &TapContext,
@@ -190,7 +217,7 @@ async fn answer(
         Outcome::Failed,
         why.strip_prefix("hopscope: ").unwrap_or(why),
     );
-    client.fault(tap, fault).await;
+    client.fault(tap, fault, live.form(tap)).await;
     tap.meter.finished(live.close(None));
     client.linger().await;
     (client, After::Close)
@@ -327,7 +354,7 @@ async fn unanswered(
     let at = live.exchange.connection.upstream.clone();
     let fault = why.fault(tap, at.as_deref().unwrap_or_default());
     live.fail(Outcome::Failed, &fault.message);
-    client.fault(tap, &fault).await;
+    client.fault(tap, &fault, live.form(tap)).await;
     tap.meter.finished(live.close(leftover.sent));
     client.linger().await;
     (client, After::Close)

@@ -1,7 +1,10 @@
 //! One exchange as it happens: the relay reports passages, this builds the record.
 
+use super::aws::explain;
 use super::context::TapContext;
+use super::fault::Form;
 use super::head::{RequestHead, ResponseHead};
+use super::translation::Translation;
 use crate::meter::Finished;
 use record::clock;
 use record::exchange::{
@@ -9,7 +12,8 @@ use record::exchange::{
 };
 use record::stamp::{Arrival, Passage, StampClass};
 use record::stream::StreamRecord;
-use wire::{Decoder, Dialect, Framing, Limits, StreamEvent};
+use std::time::SystemTime;
+use wire::{Decoder, Dialect, Framing, HeaderFigures, Limits, StreamEvent};
 
 /// The record under construction.
 pub(crate) struct Live {
@@ -18,6 +22,8 @@ pub(crate) struct Live {
     dialect: Dialect,
     /// Events of the read being passed on, so far.
     events_of_read: u32,
+    /// What makes the client's answer of the upstream's, where they speak differently.
+    pub(crate) translation: Option<Translation>,
 }
 
 impl Live {
@@ -30,7 +36,7 @@ impl Live {
         client: (StampClass, bool),
     ) -> Self {
         let dialect = Dialect::from_path(&head.target);
-        let generation = dialect != Dialect::Opaque && head.method == "POST";
+        let generation = dialect.generates() && head.method == "POST";
         let call = if tap.position == Position::Outer {
             Some(tap.ids.call())
         } else {
@@ -87,7 +93,26 @@ impl Live {
             decoder: None,
             dialect,
             events_of_read: 0,
+            translation: None,
         }
+    }
+
+    /// In whose form the client reads errors.
+    pub(crate) fn form(&self, tap: &TapContext) -> Form {
+        let theirs = matches!(
+            self.dialect,
+            Dialect::Converse | Dialect::Invoke | Dialect::AgentCore
+        );
+        match theirs && tap.translator.is_none() {
+            true => Form::Aws,
+            false => Form::OpenAi,
+        }
+    }
+
+    /// The request goes on as this one, in Converse: the record is of what the upstream is asked.
+    pub(crate) fn translated(&mut self, head: &RequestHead) {
+        self.dialect = Dialect::Converse;
+        self.exchange.request.path = head.path().to_owned();
     }
 
     /// The final response head came in.
@@ -95,10 +120,19 @@ impl Live {
         self.exchange.status = Some(head.status);
         self.exchange.keys.echoed = head.echoed;
         self.exchange.claims = tap.claims(head);
-        let readable = self.exchange.request.generation
-            && !head.encoded
-            && self.exchange.request.method != "HEAD";
-        if readable {
+        if tap.signer.is_some() {
+            self.exchange.fault = explain(head, SystemTime::now());
+        }
+        let mut figures = HeaderFigures::default();
+        for (name, value) in &head.fields {
+            figures.take(name, value);
+        }
+        self.exchange
+            .stream
+            .head_says(figures.usage(), figures.server());
+        // A tool call is no generation, and its answer is read all the same.
+        let read = self.dialect != Dialect::Opaque && self.exchange.request.method == "POST";
+        if read && !head.encoded {
             let limits = Limits {
                 max_event_bytes: tap.event_max,
                 ..Limits::default()
@@ -161,8 +195,15 @@ impl Live {
         let Some(decoder) = &self.decoder else {
             return Outcome::Complete;
         };
+        // A notification of MCP is answered by its head alone.
+        if self.dialect == Dialect::Mcp && exchange.response_bytes == 0 {
+            return Outcome::Complete;
+        }
         if exchange.stream.counts.errors > 0 {
             return Outcome::ErrorInStream;
+        }
+        if !self.dialect.marks_its_end() {
+            return Outcome::Complete;
         }
         let finished = exchange.stream.finish_reason.is_some();
         let missing = match decoder.framing() {

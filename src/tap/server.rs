@@ -4,9 +4,11 @@
 //! connections, so that a connection's reads and writes never cross threads.
 
 use super::aws::{Keys, Signer};
+use super::bearer::Bearer;
 use super::connection;
 use super::context::{Ids, TapContext, Timeouts, call_headers};
 use super::socket::Socket;
+use super::translation::Translator;
 use super::upstream::{Connectors, Upstream, host_of};
 use crate::lag;
 use crate::meter::{Meter, MeterHandle, MeterOptions};
@@ -59,6 +61,18 @@ pub enum TapError {
         /// What is wrong.
         why: String,
     },
+    /// The environment variable of a bearer key is not set.
+    #[error(
+        "{place}: tap `{tap}` sends a bearer key, and {variable} is not set; set it, or remove `bearer_env`"
+    )]
+    Bearer {
+        /// Where the configuration says so.
+        place: String,
+        /// The tap.
+        tap: String,
+        /// The variable.
+        variable: String,
+    },
     /// Anything else that the process needs.
     #[error(transparent)]
     Other(#[from] anyhow::Error),
@@ -89,6 +103,7 @@ struct Template {
     echoes: bool,
     overhead_header: Option<String>,
     cache_header: Option<config::chain::HeaderEvidence>,
+    bearer: Option<Bearer>,
     turn: Arc<AtomicUsize>,
     connections: Arc<Semaphore>,
 }
@@ -270,6 +285,7 @@ fn bind(named: &NamedChain<'_>, index: usize, point: &TapPoint) -> Result<Bound,
             cache_header: gateway
                 .filter(|_| outer)
                 .and_then(|g| g.cache_hit_header.clone()),
+            bearer: bearer(named, index, point)?,
             turn: Arc::default(),
             connections: Arc::new(Semaphore::new(point.limits.connections_max as usize)),
         },
@@ -318,6 +334,23 @@ fn signer(point: &TapPoint, keys: Option<&Keys>) -> Option<Signer> {
     ))
 }
 
+/// The bearer key that a tap sends, where it sends one.
+fn bearer(
+    named: &NamedChain<'_>,
+    index: usize,
+    point: &TapPoint,
+) -> Result<Option<Bearer>, TapError> {
+    let Some(variable) = &point.upstream.bearer_env else {
+        return Ok(None);
+    };
+    let found = Bearer::from_env(variable);
+    found.map(Some).ok_or_else(|| TapError::Bearer {
+        place: (named.place)(index),
+        tap: point.name.clone(),
+        variable: variable.as_str().to_owned(),
+    })
+}
+
 type TapService = (Service<App>, ListenFds);
 
 fn services(
@@ -344,6 +377,8 @@ fn services(
                 (&mut connectors, options.kernel_stamps),
             ),
             signer: signer(point, keys),
+            bearer: tap.template.bearer.clone(),
+            translator: point.upstream.translate.as_ref().map(Translator::from),
             timeouts: Timeouts::from(&point.limits),
             connections: tap.template.connections.clone(),
             body_max: point.limits.request_body_max.get(),

@@ -27,5 +27,6 @@ mod signing;
 mod soak;
 mod tenants;
 mod tls;
+mod translated;
 mod transparent;
 mod workload;

@@ -163,8 +163,14 @@ impl Rig {
 
     /// Taps around anything that already listens on `upstream`: one outer tap, no gateway.
     pub(crate) fn around(upstream: SocketAddr) -> Self {
+        Self::with(upstream, |_| ())
+    }
+
+    /// The same, of a chain that `change` has changed.
+    pub(crate) fn with(upstream: SocketAddr, change: impl FnOnce(&mut Chain)) -> Self {
         let outer = free();
-        let chain = chain(&[("outer", outer, upstream)]);
+        let mut chain = chain(&[("outer", outer, upstream)]);
+        change(&mut chain);
         let records = tempfile::tempdir().unwrap();
         let server = serve(&chain, &records.path().join("taps/tap"), "tap");
         Self {

@@ -90,6 +90,12 @@ pub(super) fn check(at: &str, tap: &TapPoint, report: &mut Report<'_>) {
             format!("`service` is {service}, and the host `{host}` is of the other one; correct one of them"),
         );
     }
+    if tap.upstream.bearer_env.is_some() {
+        report.add(
+            &at,
+            "a request is signed or has a bearer key, and both are asked for; remove `sign` or `bearer_env`".to_owned(),
+        );
+    }
     if tap.upstream.addresses.len() > 1 {
         report.add(
             &at,

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Sign;
-use crate::scalar::{ByteSize, HostPort, Listen, Period};
+use super::{Sign, Translate};
+use crate::scalar::{ByteSize, EnvName, HostPort, Listen, Period};
 
 /// One listening socket of the proxy, placed on one hop.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -90,6 +90,13 @@ pub struct Upstream {
     /// Which `Host` the server sees.
     #[serde(default)]
     pub host_header: HostHeader,
+    /// Translate between what clients speak and what the server does. Absent: bytes pass as they are.
+    #[serde(default)]
+    pub translate: Option<Translate>,
+    /// Send `Authorization: Bearer` with the key that this environment variable holds (a Bedrock API key, an OAuth
+    /// token for AgentCore), in place of the client's. Absent: the client's passes.
+    #[serde(default)]
+    pub bearer_env: Option<EnvName>,
     /// Sign requests for AWS. Absent: they pass as the client signed them.
     #[serde(default)]
     pub sign: Option<Sign>,
@@ -140,7 +147,8 @@ pub struct TapLimits {
     /// The most client connections at once; further ones are accepted and wait unread until one ends. Default 8192.
     #[schemars(range(min = 1))]
     pub connections_max: u32,
-    /// The longest single event of a stream that is decoded; a longer one passes unread. Default 4 MiB.
+    /// The longest single event of an SSE stream that is decoded; a longer one passes unread. Default 4 MiB. Of
+    /// Amazon event streams every frame is decoded that the service allows: up to 16 MiB, or this if it is more.
     pub event_max: ByteSize,
 }
 

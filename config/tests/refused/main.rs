@@ -401,6 +401,24 @@ fn a_tap_that_signs_names_one_host_of_one_region_and_one_service() {
             "name one address",
         ),
         (host, "{service: s3}", upstream, "s3"),
+        (
+            host,
+            "{service: bedrock}",
+            ", host_header: upstream, bearer_env: AWS_BEARER_TOKEN_BEDROCK",
+            "both are asked for",
+        ),
+        (
+            host,
+            "{service: bedrock}",
+            ", host_header: upstream, translate: {from: openai-chat, to: converse, model: gpt-4o}",
+            "no model of Bedrock",
+        ),
+        (
+            host,
+            "{service: bedrock}",
+            ", host_header: upstream, http2: true, translate: {from: openai-chat, to: converse}",
+            "HTTP/1.1 on both sides",
+        ),
     ] {
         let found = with(address, sign, more);
         assert!(found.contains(says) && found.contains("c.yaml:"), "{found}");

@@ -5,7 +5,7 @@ use super::fields;
 use super::io::{Dating, Reads};
 use super::sessions::Session;
 use crate::tap::ending::RETAIN;
-use crate::tap::fault::Fault;
+use crate::tap::fault::{Fault, Form};
 use crate::tap::head::{RequestHead, ResponseHead};
 use crate::tap::portion::{Broken, Portion, Received};
 use bytes::Bytes;
@@ -270,11 +270,11 @@ impl Asked {
     }
 
     /// Answers with a fault of the tap's own.
-    pub(crate) fn fault(&mut self, fault: &Fault) {
-        let sent = self.respond.send_response(fault.http2_head(), false);
+    pub(crate) fn fault(&mut self, fault: &Fault, form: Form) {
+        let sent = self.respond.send_response(fault.http2_head(form), false);
         if let Ok(mut send) = sent {
             // The error object is shorter than any window.
-            let _ = send.send_data(fault.body().into(), true);
+            let _ = send.send_data(fault.body(form).into(), true);
         }
     }
 

@@ -6,6 +6,7 @@ use crate::tap::ending::{Ending, Why};
 use crate::tap::framing::{BodyLength, Framing};
 use crate::tap::head::{self, ResponseHead};
 use crate::tap::sending::Sending;
+use crate::tap::translation::Client1;
 use record::exchange::Outcome;
 use record::stamp::{Arrival, Passage};
 use std::ops::Range;
@@ -18,6 +19,8 @@ pub(super) struct Homeward {
     pub(super) head: Vec<u8>,
     /// What is being sent in place of `buffer`: a rewritten head and what came with it.
     pub(super) rewritten: Vec<u8>,
+    /// The payload that `rewritten` was translated from.
+    pub(super) source: Vec<u8>,
     /// Range of `buffer` being sent.
     pub(super) range: Range<usize>,
     pub(super) payload: Vec<Range<usize>>,
@@ -46,6 +49,7 @@ impl Homeward {
             buffer: vec![0; READ].into_boxed_slice(),
             head: Vec::new(),
             rewritten: Vec::new(),
+            source: Vec::new(),
             range: 0..0,
             payload: Vec::new(),
             framing: Framing::new(BodyLength::None),
@@ -55,6 +59,14 @@ impl Homeward {
             keep_upstream: false,
             keep_client: false,
             upgrading: false,
+        }
+    }
+
+    /// How a client of HTTP/1.`minor` is sent an answer whose length is not known.
+    fn client(&self, minor: u8) -> Client1 {
+        Client1 {
+            chunks: minor >= 1,
+            close: !self.keep_client,
         }
     }
 }
@@ -158,6 +170,14 @@ impl Relay<'_> {
             .map(|(name, value)| (*name, value.as_str()))
             .collect();
         home.rewritten.clear();
+        home.head = Vec::new();
+        if let Some(translation) = &mut self.live.translation {
+            home.keep_client &= self.request.minor >= 1;
+            let client = home.client(self.request.minor);
+            translation.head(head, client, &extra, &mut home.rewritten);
+            self.translate(&rest);
+            return None;
+        }
         let keep_for_old = home.keep_client && self.request.minor == 0;
         head.write(&mut home.rewritten, !home.keep_client, keep_for_old, &extra);
         let shift = home.rewritten.len();
@@ -165,9 +185,40 @@ impl Relay<'_> {
         for range in &mut home.payload {
             *range = range.start + shift..range.end + shift;
         }
-        home.head = Vec::new();
         home.state = HomewardState::SendingHead;
         None
+    }
+
+    /// Makes of the payload in `bytes` what the client is sent, behind what is in `rewritten`. Where that is nothing
+    /// yet, as of part of a frame, the next read goes on.
+    fn translate(&mut self, bytes: &[u8]) {
+        let home = &mut self.homeward;
+        home.source.clear();
+        for range in home.payload.drain(..) {
+            home.source.extend_from_slice(&bytes[range]);
+        }
+        let client = home.client(self.request.minor);
+        if let Some(translation) = &mut self.live.translation {
+            translation.body(
+                &home.source,
+                home.framing.done(),
+                client,
+                &mut home.rewritten,
+            );
+        }
+        if !home.rewritten.is_empty() {
+            home.state = HomewardState::SendingHead;
+            return;
+        }
+        home.state = HomewardState::Reading;
+        if let Some(arrival) = home.arrival {
+            let passage = Passage {
+                arrival,
+                departure: None,
+            };
+            self.live.read(&passage);
+            self.live.payload(&home.source, &passage);
+        }
     }
 
     fn read_body(&mut self, cx: &mut Context<'_>) -> Poll<Option<Ending>> {
@@ -203,6 +254,13 @@ impl Relay<'_> {
             return Poll::Ready(Some(Ending::Cut));
         };
         home.keep_upstream &= used == count;
+        if self.live.translation.is_some() {
+            let bytes = std::mem::take(&mut home.buffer);
+            home.rewritten.clear();
+            self.translate(&bytes[..used]);
+            self.homeward.buffer = bytes;
+            return Poll::Ready(None);
+        }
         home.range = 0..used;
         home.state = HomewardState::Sending;
         Poll::Ready(None)
@@ -252,9 +310,17 @@ impl Relay<'_> {
             departure: Some(departure),
         };
         if !body {
-            self.live.exchange.marks.response_head = Some(passage);
+            // Of a translated answer each write is one of `rewritten`; the first carries the head.
+            self.live
+                .exchange
+                .marks
+                .response_head
+                .get_or_insert(passage);
         }
         self.live.read(&passage);
+        if self.live.translation.is_some() {
+            self.live.payload(&home.source, &passage);
+        }
         for range in &home.payload {
             self.live.payload(&bytes[range.clone()], &passage);
         }
