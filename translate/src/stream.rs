@@ -417,7 +417,7 @@ mod tests {
                                 found.prompt_tokens,
                                 found.completion_tokens,
                                 found.cached_tokens,
-                            ))
+                            ));
                         }
                         StreamEvent::Done => done = true,
                         _ => {}
