@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// Which crate may use which. `sim` stays away from `wire` and `record`: it writes its bytes and
 /// its truth with code of its own, so that an error cannot cancel out. The root knows them all.
-const ALLOWED: [(&str, &[&str]); 8] = [
+const ALLOWED: [(&str, &[&str]); 9] = [
     ("wire", &[]),
     ("record", &["wire"]),
     ("config", &[]),
@@ -17,10 +17,18 @@ const ALLOWED: [(&str, &[&str]); 8] = [
     ("tools", &[]),
     ("loadgen", &["wire", "record", "config"]),
     ("report", &["wire", "record", "config"]),
+    ("translate", &["wire"]),
     (
         "hopscope",
         &[
-            "wire", "record", "config", "sim", "tools", "loadgen", "report",
+            "wire",
+            "record",
+            "config",
+            "sim",
+            "tools",
+            "loadgen",
+            "report",
+            "translate",
         ],
     ),
 ];
