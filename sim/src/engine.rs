@@ -1,7 +1,8 @@
 //! A stand-in for an inference engine with the OpenAI API, in the shape of vLLM's streams.
 //!
-//! Models: `/v1/chat/completions`, `/v1/completions` and Bedrock's `/model/…/converse`, streamed and not, `/v1/models`, `/health`; a
-//! seeded, absolute schedule of first token and gaps; reasoning, tool calls (of the tools that a request
+//! Models: `/v1/chat/completions`, `/v1/completions` and Bedrock's `/model/…/converse` and `/model/…/invoke`
+//! (Anthropic's messages and Llama's prompts), streamed and not, `/v1/models`, `/health`; AWS' signatures, where a
+//! key file is given; a guardrail of words; a seeded, absolute schedule of first token and gaps; reasoning, tool calls (of the tools that a request
 //! offers, with the examples of their schemas as arguments), several choices, usage with cached tokens; the faults of [`Faults`]. One chunk is one write.
 //!
 //! By default the times are a script's, which does not model batching, queueing, a KV cache or prefill
@@ -22,16 +23,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::accept::accept;
+use crate::aws::Verifier;
 use crate::clock::{Alarm, unix_seconds};
 use crate::http::Conn;
 use crate::managed::Service;
 use crate::truth::Log;
 
 mod answer;
+mod bedrock;
 mod calls;
 mod converse;
 mod exchange;
 mod fault;
+mod guardrail;
+mod invoke;
 mod managed;
 mod model;
 mod options;
@@ -46,10 +51,11 @@ mod shape;
 mod tests;
 mod text;
 mod tool_call;
-mod words;
+pub(crate) mod words;
 
 use calls::Calls;
 pub use fault::{FaultError, Faults};
+pub use guardrail::GuardrailOptions;
 use model::Model;
 pub use model::ModelOptions;
 pub use options::EngineOptions;
@@ -65,6 +71,8 @@ struct Engine {
     model: Option<Model>,
     /// Decides who is let in and when, where the engine is a managed service's.
     service: Option<Service>,
+    /// Decides who may call.
+    verifier: Option<Verifier>,
     calls: Mutex<Calls>,
     connections: AtomicU64,
     generations: AtomicU64,
@@ -76,7 +84,7 @@ struct Engine {
 /// stopped.
 ///
 /// # Errors
-/// When the modelled engine gets no timer; a failed connection concerns only itself.
+/// When the key file cannot be used, or the modelled engine gets no timer; a failed connection concerns only itself.
 pub async fn serve(
     listener: TcpListener,
     options: EngineOptions,
@@ -110,6 +118,7 @@ async fn serve_as(
             .modelled
             .then(|| Model::new(&options.model_options)),
         service,
+        verifier: Verifier::of(&options.keys, "bedrock")?,
         options,
         log,
         calls: Mutex::new(Calls::default()),

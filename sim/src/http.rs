@@ -9,7 +9,7 @@ mod pool;
 
 pub(crate) use body::{BodyDecoder, Framing};
 pub(crate) use conn::{Conn, Written};
-pub(crate) use head::{Headers, RequestHead, ResponseHead, error_body, reason};
+pub(crate) use head::{Headers, RequestHead, ResponseHead, error_body, percent_decoded, reason};
 pub(crate) use outlet::{Outlet, simple_response};
 pub(crate) use pool::Pool;
 

@@ -1,4 +1,5 @@
-//! Stand-ins: engine, managed service, gateway, router and relay, each with a log of its own truth.
+//! Stand-ins: engine, managed service, agent service, gateway, router and relay, each with a log of its own truth,
+//! and an agent that hands out keys.
 //!
 //! They exist to prove an instrument: each knows what it did and when, from stamps taken right around
 //! its own system calls, and writes it to a [`truth`] log. Bytes and truth are made by code of this crate
@@ -9,6 +10,9 @@
 //! closes the log, and marks results.
 
 mod accept;
+pub mod agentcore;
+pub mod aws;
+mod bucket;
 pub mod clock;
 mod delta;
 pub mod engine;
@@ -16,6 +20,7 @@ mod exposition;
 pub mod gateway;
 mod http;
 pub mod managed;
+pub mod pod_identity;
 mod prompt;
 mod reading;
 pub mod relay;

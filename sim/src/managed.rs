@@ -1,15 +1,14 @@
 //! A stand-in for a managed service: the scripted engine behind quotas, a prompt cache and copies that
-//! come and go, as Amazon Bedrock has them, with the `OpenAI` API.
+//! come and go, as Amazon Bedrock has them, with the `OpenAI` API and Bedrock's own.
 //!
 //! Models: quotas of requests and tokens per minute as token buckets, the tokens reserved from
 //! `max_tokens`; a time to first token of a log-normal body and a Pareto tail; a prompt cache that knows
-//! earlier prefixes for a while; copies of an imported model that are dropped when nobody calls, load again
+//! earlier prefixes for a while, in Bedrock's own API those that end at a cache point of the request, otherwise
+//! all; signatures, keys and guardrails as the engine has them; copies of an imported model that are dropped when nobody calls, load again
 //! on the next call and grow with concurrency; time that runs faster.
 //!
-//! Does not model: Bedrock's own dialects, signatures and SDK retries (errors have `OpenAI`'s form, with
-//! Bedrock's type and `x-amzn-errortype`, and no `retry-after`); daily quotas; capacity errors (503);
-//! fairness among accounts: all callers are one account; cache points that a request sets (every prefix is
-//! kept, from its admission on), prices of cache writes; copies that go one by one; throughput that falls
+//! Does not model: daily quotas; capacity errors (503); fairness among accounts: all callers are one account;
+//! the time to live that a cache point asks for; copies that go one by one; throughput that falls
 //! with load: streams do not slow each other down. What a refused call did to the quota stays (assumed), and
 //! what an answer leaves of its reservation is not given back.
 //!
@@ -38,7 +37,8 @@ mod tests;
 use copies::{Copies, Entered};
 pub use options::{Cold, ManagedOptions};
 use prefix::Prefixes;
-use quota::{Bucket, Exhausted};
+pub(crate) use prefix::{Reusable, Reuse};
+use quota::{Exhausted, Quota};
 use tail::Tail;
 
 /// Serves a managed service on `listener` until `stop` resolves; its truths are those of an engine.
@@ -68,7 +68,7 @@ pub(crate) struct Service {
 
 /// Instants in it are modelled ns since the origin.
 struct State {
-    quota: Bucket,
+    quota: Quota,
     copies: Copies,
     prefixes: Prefixes,
     tail: Tail,
@@ -108,8 +108,8 @@ pub(crate) struct Call<'s> {
     pub(crate) ready_at: u64,
     /// From then to the first token, real µs.
     pub(crate) ttft_us: u64,
-    /// Prompt tokens found in the cache.
-    pub(crate) cached: u64,
+    /// Prompt tokens found in the cache, and put there.
+    pub(crate) reuse: Reuse,
 }
 
 impl Drop for Call<'_> {
@@ -124,7 +124,7 @@ impl Service {
         Self {
             origin: now(),
             state: Mutex::new(State {
-                quota: Bucket::new(&options),
+                quota: Quota::new(&options),
                 copies: Copies::new(&options),
                 prefixes: Prefixes::default(),
                 tail: Tail::new(options.seed),
@@ -147,20 +147,20 @@ impl Service {
         self.origin + (at as f64 / self.options.time_scale) as u64
     }
 
-    /// Lets a call in that was read at `at` ns, with the blocks of its `prompt` tokens and at most `output`
-    /// tokens to come.
+    /// Lets a call in that was read at `at` ns, with what may be reused of its `prompt` tokens and at most
+    /// `output` tokens to come.
     pub(crate) fn enter(
         &self,
         at: u64,
-        hashes: &[u64],
+        prefix: &Reusable,
         (prompt, output): (u64, u64),
     ) -> Result<Call<'_>, Throttled> {
-        match self.decide(self.modelled(at), hashes, (prompt, output)) {
-            Ok((ready_at, ttft_us, cached)) => Ok(Call {
+        match self.decide(self.modelled(at), prefix, (prompt, output)) {
+            Ok((ready_at, ttft_us, reuse)) => Ok(Call {
                 service: self,
                 ready_at: self.real(ready_at),
                 ttft_us: (ttft_us / self.options.time_scale) as u64,
-                cached,
+                reuse,
             }),
             Err(why) => {
                 let count = match why {
@@ -173,19 +173,19 @@ impl Service {
         }
     }
 
-    /// When its copy is up, the modelled µs from then to its first token, and its cached tokens.
+    /// When its copy is up, the modelled µs from then to its first token, and what the cache did.
     fn decide(
         &self,
         at: u64,
-        hashes: &[u64],
+        prefix: &Reusable,
         (prompt, output): (u64, u64),
-    ) -> Result<(u64, f64, u64), Throttled> {
+    ) -> Result<(u64, f64, Reuse), Throttled> {
         let options = &self.options;
         let mut guard = self.lock();
         let state = &mut *guard;
         state
             .quota
-            .take(options, at, prompt + output * options.output_burndown)
+            .take(at, prompt + output * options.output_burndown)
             .map_err(|exhausted| match exhausted {
                 Exhausted::Requests => Throttled::Requests,
                 Exhausted::Tokens => Throttled::Tokens,
@@ -195,13 +195,19 @@ impl Service {
             Entered::NotReady => return Err(Throttled::NotReady),
             Entered::Full => return Err(Throttled::Requests),
         };
-        let cached = match options.prompt_cache {
-            true => state.prefixes.look(options, hashes, at),
-            false => 0,
+        let reuse = match prefix {
+            Reusable::Blocks(hashes) if options.prompt_cache => Reuse {
+                read: state.prefixes.look(options, hashes, at),
+                written: 0,
+            },
+            Reusable::Points(points) if options.prompt_cache => {
+                state.prefixes.look_at_points(options, points, at)
+            }
+            _ => Reuse::default(),
         };
-        let computed = prompt.saturating_sub(cached) * options.prefill_token_us;
+        let computed = prompt.saturating_sub(reuse.read) * options.prefill_token_us;
         let drawn = options.ttft_us as f64 * state.tail.draw(options);
-        Ok((ready_at, drawn + computed as f64, cached))
+        Ok((ready_at, drawn + computed as f64, reuse))
     }
 
     /// The metrics in Prometheus' text format.

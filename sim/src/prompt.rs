@@ -7,17 +7,51 @@ use serde_json::Value;
 /// Tokens of one KV block: vLLM's default `--block-size` on GPUs.
 pub(crate) const BLOCK_TOKENS: u64 = 16;
 
-/// Calls `see` with every text of a prompt: strings themselves, and `content` and `text` of objects.
-pub(crate) fn visit_texts(value: &Value, see: &mut impl FnMut(&str)) {
+/// A part of a prompt.
+pub(crate) enum Part<'a> {
+    Text(&'a str),
+    /// What comes before may be kept: Bedrock's `cachePoint`, Anthropic's `cache_control`.
+    CachePoint,
+}
+
+/// Calls `see` with every text of a prompt: strings themselves, and `content` and `text` of objects; and with
+/// every cache point, in their order.
+pub(crate) fn visit_parts(value: &Value, see: &mut impl FnMut(Part<'_>)) {
     match value {
-        Value::String(text) => see(text),
-        Value::Array(items) => items.iter().for_each(|item| visit_texts(item, see)),
-        Value::Object(fields) => ["content", "text"]
-            .iter()
-            .filter_map(|name| fields.get(*name))
-            .for_each(|field| visit_texts(field, see)),
+        Value::String(text) => see(Part::Text(text)),
+        Value::Array(items) => items.iter().for_each(|item| visit_parts(item, see)),
+        Value::Object(fields) => {
+            ["content", "text"]
+                .iter()
+                .filter_map(|name| fields.get(*name))
+                .for_each(|field| visit_parts(field, see));
+            let points = ["cachePoint", "cache_control"];
+            if points
+                .iter()
+                .any(|name| fields.get(*name).is_some_and(Value::is_object))
+            {
+                see(Part::CachePoint);
+            }
+        }
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
+}
+
+/// Calls `see` with every text of a prompt.
+pub(crate) fn visit_texts(value: &Value, see: &mut impl FnMut(&str)) {
+    visit_parts(value, &mut |part| {
+        if let Part::Text(text) = part {
+            see(text);
+        }
+    });
+}
+
+/// The beginning of a prompt up to a cache point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Point {
+    /// Names all its texts.
+    pub(crate) hash: u64,
+    pub(crate) tokens: u64,
 }
 
 /// The words of a text and the chained hashes of its full blocks: equal hashes mean equal beginnings, as
@@ -102,6 +136,14 @@ impl Blocks {
     /// Tokens so far.
     pub(crate) fn tokens(&self) -> u64 {
         self.tokens
+    }
+
+    /// All so far, as a cache point names it.
+    pub(crate) fn point(&self) -> Point {
+        Point {
+            hash: self.open.finish(),
+            tokens: self.tokens,
+        }
     }
 
     /// The hashes of the full blocks.

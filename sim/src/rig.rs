@@ -10,7 +10,7 @@ use tokio::task::JoinHandle;
 
 use crate::clock::now;
 use crate::truth::{ExchangeTruth, Log, Mark, Outcome};
-use crate::{engine, gateway, managed, relay, router};
+use crate::{agentcore, engine, gateway, managed, relay, router};
 
 /// No test waits longer for anything.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
@@ -47,6 +47,11 @@ impl Running {
 
     pub(crate) async fn managed(options: managed::ManagedOptions) -> Self {
         Self::start(|listener, log, stop| managed::serve(listener, options, log, until(stop))).await
+    }
+
+    pub(crate) async fn agentcore(options: agentcore::AgentCoreOptions) -> Self {
+        Self::start(|listener, log, stop| agentcore::serve(listener, options, log, until(stop)))
+            .await
     }
 
     pub(crate) async fn gateway(options: gateway::GatewayOptions) -> Self {

@@ -22,6 +22,9 @@ enum What {
     Engine(StandIn<sim::engine::EngineOptions>),
     /// A managed service: quotas, a heavy-tailed first token, a prompt cache, copies that come and go.
     Managed(StandIn<sim::managed::ManagedOptions>),
+    /// Amazon Bedrock AgentCore: Runtime with a scripted agent and sessions that start cold, Gateway with tools.
+    #[command(name = "agentcore")]
+    AgentCore(StandIn<sim::agentcore::AgentCoreOptions>),
     /// A gateway that adds known delays and rewrites streams as real ones do.
     Gateway(StandIn<sim::gateway::GatewayOptions>),
     /// A router before several engines, with replicas that come and go.
@@ -30,6 +33,18 @@ enum What {
     Relay(StandIn<sim::relay::RelayOptions>),
     /// The tools of an agent over MCP: search, SQL and arithmetic, at http://ADDR/mcp.
     Tools(ToolServer),
+    /// The EKS Pod Identity agent: temporary AWS keys for who has the pod's token, at
+    /// http://ADDR/v1/credentials (AWS_CONTAINER_CREDENTIALS_FULL_URI). On loopback only.
+    PodIdentity(PodIdentity),
+}
+
+#[derive(clap::Args)]
+struct PodIdentity {
+    /// Where to listen: a loopback address.
+    #[arg(long, value_name = "ADDR")]
+    listen: SocketAddr,
+    #[command(flatten)]
+    options: sim::pod_identity::PodIdentityOptions,
 }
 
 #[derive(clap::Args)]
@@ -70,6 +85,9 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Done> {
         What::Managed(it) => serve(&it, Role::Engine, |l, o, log, stop| {
             sim::managed::serve(l, o, log, stop)
         }),
+        What::AgentCore(it) => serve(&it, Role::Engine, |l, o, log, stop| {
+            sim::agentcore::serve(l, o, log, stop)
+        }),
         What::Gateway(it) => serve(&it, Role::Gateway, |l, o, log, stop| {
             sim::gateway::serve(l, o, log, stop)
         }),
@@ -80,6 +98,7 @@ pub(crate) fn run(args: Args) -> anyhow::Result<Done> {
             sim::relay::serve(l, o, log, stop)
         }),
         What::Tools(it) => serve_tools(it),
+        What::PodIdentity(it) => serve_pod_identity(it),
     }
 }
 
@@ -92,6 +111,19 @@ fn serve_tools(it: ToolServer) -> anyhow::Result<Done> {
             let _ = stopped.wait_for(|stopped| *stopped).await;
         };
         tools::serve(listener, it.options, stop).await?;
+        anyhow::Ok(Done::Well)
+    })
+}
+
+fn serve_pod_identity(it: PodIdentity) -> anyhow::Result<Done> {
+    runtime(1)?.block_on(async {
+        let mut stopped = told_to_stop()?;
+        let listener = listen(it.listen, 0).await?;
+        tracing::info!(listen = %listener.local_addr()?, "pod identity agent serving");
+        let stop = async move {
+            let _ = stopped.wait_for(|stopped| *stopped).await;
+        };
+        sim::pod_identity::serve(listener, it.options, stop).await?;
         anyhow::Ok(Done::Well)
     })
 }

@@ -4,73 +4,30 @@ use crate::rig::{PATIENCE, connect, exchange, free, upstream};
 use aws_credential_types::Credentials;
 use aws_sigv4::http_request::{SignableBody, SignableRequest, SigningSettings, sign};
 use aws_sigv4::sign::v4;
+use sim::aws::KeyOptions;
+use sim::engine::EngineOptions;
+use sim::pod_identity::{Agent, Hands, Keys, Trouble};
+use sim::truth::Log;
 use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::process::{Child, Command};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
-
-/// What the agent hands out: the id of the keys and for how many seconds they hold; `None`: an error.
-type Handed = Arc<Mutex<Option<(&'static str, u64)>>>;
+use tokio::runtime::Runtime;
 
 const PATH: &str = "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aimported-model%2Fab/converse";
 const BODY: &str = r#"{"messages":[{"role":"user","content":[{"text":"hi"}]}]}"#;
 
-fn in_seconds(seconds: u64) -> String {
-    let at = SystemTime::now() + Duration::from_secs(seconds);
-    let at = at.duration_since(SystemTime::UNIX_EPOCH).unwrap().as_secs();
-    let date = Command::new("date")
-        .args(["-u", "-d", &format!("@{at}"), "+%FT%TZ"])
-        .output()
-        .unwrap();
-    String::from_utf8(date.stdout).unwrap().trim().to_owned()
-}
-
-/// An agent that answers those who present the token.
-fn agent(token: &'static str) -> (SocketAddr, Handed) {
-    let handed: Handed = Arc::default();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let at = listener.local_addr().unwrap();
-    let hands = handed.clone();
-    std::thread::spawn(move || {
-        for mut socket in listener.incoming().flatten() {
-            let mut head = Vec::new();
-            let mut one = [0_u8; 1];
-            while !head.ends_with(b"\r\n\r\n") && socket.read(&mut one).unwrap_or(0) > 0 {
-                head.push(one[0]);
-            }
-            let head = String::from_utf8_lossy(&head).to_lowercase();
-            let known = head.contains(&format!("authorization: {token}"));
-            let (status, body) = match *hands.lock().unwrap() {
-                Some((id, seconds)) if known => {
-                    let end = in_seconds(seconds);
-                    let body = format!(
-                        r#"{{"AccessKeyId":"{id}","SecretAccessKey":"secret-{id}","Token":"token-{id}","Expiration":"{end}"}}"#
-                    );
-                    (200, body)
-                }
-                _ => (500, "{}".to_owned()),
-            };
-            let answer = format!(
-                "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-                body.len()
-            );
-            // Who does not read it asks again.
-            let _ = socket.write_all(answer.as_bytes());
-        }
-    });
-    (at, handed)
-}
-
-/// A signing tap before a server that says yes to everything.
+/// A signing tap before a server, with keys from an agent.
 struct Signing {
     tap: Child,
     at: SocketAddr,
     server: SocketAddr,
-    seen: Receiver<(String, Vec<u8>)>,
-    handed: Handed,
+    agent: Agent,
     dir: tempfile::TempDir,
+    _runtime: Runtime,
 }
 
 impl Drop for Signing {
@@ -82,13 +39,17 @@ impl Drop for Signing {
 }
 
 impl Signing {
-    fn start() -> Self {
-        let (agent, handed) = agent("pod-token");
+    /// Before a server that says yes to everything, and what it sees.
+    fn start() -> (Self, Receiver<(String, Vec<u8>)>) {
         let (server, seen) = upstream(|socket, _| {
             let answer =
                 "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}";
             socket.write_all(answer.as_bytes()).unwrap();
         });
+        (Self::before(server), seen)
+    }
+
+    fn before(server: SocketAddr) -> Self {
         let at = free();
         let dir = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
@@ -100,6 +61,15 @@ impl Signing {
             ),
         );
         write("token", "pod-token");
+        let runtime = Runtime::new().unwrap();
+        let agent = Agent::default();
+        let agent_at = runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let at = listener.local_addr().unwrap();
+            let (agent, token) = (agent.clone(), dir.path().join("token"));
+            tokio::spawn(async move { agent.serve(listener, token, std::future::pending()).await });
+            at
+        });
         let tap = Command::new(env!("CARGO_BIN_EXE_hopscope"))
             .args(["tap", "--config"])
             .arg(dir.path().join("tap.yaml"))
@@ -111,7 +81,7 @@ impl Signing {
             .env("AWS_EC2_METADATA_DISABLED", "true")
             .env(
                 "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-                format!("http://{agent}/v1/credentials"),
+                format!("http://{agent_at}/v1/credentials"),
             )
             .env(
                 "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
@@ -129,14 +99,24 @@ impl Signing {
             tap,
             at,
             server,
-            seen,
-            handed,
+            agent,
             dir,
+            _runtime: runtime,
         }
     }
 
-    fn hand(&self, keys: Option<(&'static str, u64)>) {
-        *self.handed.lock().unwrap() = keys;
+    /// Has the agent hand out keys with this id that hold for so many seconds, or none.
+    fn hand(&self, keys: Option<(&str, u64)>) {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        let hands = keys.map_or(Hands::Trouble(Trouble::Refuse), |(id, seconds)| {
+            Hands::Keys(Keys {
+                id: id.to_owned(),
+                secret: format!("secret-{id}"),
+                token: format!("token-{id}"),
+                expires: now.unwrap().as_secs() + seconds,
+            })
+        });
+        self.agent.hand(hands);
     }
 
     /// Sends a request with these further fields and this body as it is.
@@ -152,14 +132,6 @@ impl Signing {
             "Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n"
         );
         self.send(&fields, BODY)
-    }
-
-    /// The id of the keys that the next request is signed with; its signature is checked.
-    fn signed_with(&self) -> String {
-        let got = self.ask();
-        assert!(got.starts_with("HTTP/1.1 200"), "{got}");
-        let (head, body) = self.seen.recv_timeout(PATIENCE).unwrap();
-        self.verify(&head, &body)
     }
 
     /// Checks the signature as the service does: from what was received.
@@ -219,6 +191,19 @@ impl Signing {
         id.to_owned()
     }
 
+    /// Asks until an answer is such as is waited for.
+    fn ask_until(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+        let begun = Instant::now();
+        loop {
+            let got = self.ask();
+            if wanted(&got) {
+                return got;
+            }
+            assert!(begun.elapsed() < PATIENCE, "{what} does not come: {got}");
+            std::thread::sleep(Duration::from_millis(100));
+        }
+    }
+
     fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("log")).unwrap()
     }
@@ -249,7 +234,7 @@ fn time_of(date: &str) -> SystemTime {
 
 #[test]
 fn what_the_client_signed_is_taken_off_and_the_request_signed_for_the_upstream() {
-    let rig = Signing::start();
+    let (rig, seen) = Signing::start();
     rig.hand(Some(("AKIDONE", 3_600)));
     let foreign = "Content-Type: application/json\r\nAuthorization: AWS4-HMAC-SHA256 Credential=AKIDCLIENT/20260101/us-east-1/bedrock/aws4_request, SignedHeaders=host, Signature=00\r\nX-Amz-Date: 20260101T000000Z\r\nX-Amz-Security-Token: stale\r\nX-Amz-Content-Sha256: 00\r\ntraceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01\r\nTE: trailers\r\n";
     let (first, second) = BODY.split_at(10);
@@ -263,7 +248,7 @@ fn what_the_client_signed_is_taken_off_and_the_request_signed_for_the_upstream()
         &chunked,
     );
     assert!(got.starts_with("HTTP/1.1 200"), "{got}");
-    let (head, body) = rig.seen.recv_timeout(PATIENCE).unwrap();
+    let (head, body) = seen.recv_timeout(PATIENCE).unwrap();
     assert_eq!(body, BODY.as_bytes(), "without its chunking");
     assert_eq!(rig.verify(&head, &body), "AKIDONE");
     let lower = head.to_lowercase();
@@ -291,7 +276,7 @@ fn what_the_client_signed_is_taken_off_and_the_request_signed_for_the_upstream()
     assert_eq!(asked, b"HTTP/1.1 100 Continue\r\n\r\n");
     let got = exchange(&mut socket, BODY.as_bytes(), b"}");
     assert!(got.starts_with(b"HTTP/1.1 200"));
-    let (head, body) = rig.seen.recv_timeout(PATIENCE).unwrap();
+    let (head, body) = seen.recv_timeout(PATIENCE).unwrap();
     rig.verify(&head, &body);
     let large = "x".repeat(70_000);
     let got = rig.send(&format!("Content-Length: {}\r\n", large.len()), &large);
@@ -303,7 +288,7 @@ fn what_the_client_signed_is_taken_off_and_the_request_signed_for_the_upstream()
 
 #[test]
 fn keys_appear_rotate_and_come_back_and_a_lack_of_them_is_told() {
-    let rig = Signing::start();
+    let (rig, seen) = Signing::start();
     let got = rig.ask();
     assert!(
         got.starts_with("HTTP/1.1 502")
@@ -311,35 +296,177 @@ fn keys_appear_rotate_and_come_back_and_a_lack_of_them_is_told() {
             && got.contains("aws_credentials"),
         "{got}"
     );
-    let until = |wanted: &str| {
-        let begun = Instant::now();
-        loop {
-            let got = rig.ask();
-            let id = got.starts_with("HTTP/1.1 200").then(|| {
-                let (head, body) = rig.seen.recv_timeout(PATIENCE).unwrap();
-                rig.verify(&head, &body)
-            });
-            if id.as_deref() == Some(wanted) || (wanted == "none" && id.is_none()) {
-                return got;
-            }
-            assert!(begun.elapsed() < PATIENCE, "{wanted} does not come: {got}");
-            std::thread::sleep(Duration::from_millis(100));
-        }
+    // The keys of the answer that was just got, none where the tap had none.
+    let signed_with = |got: &str| {
+        got.starts_with("HTTP/1.1 200").then(|| {
+            let (head, body) = seen.recv_timeout(PATIENCE).unwrap();
+            rig.verify(&head, &body)
+        })
+    };
+    let until = |wanted: Option<&str>| {
+        let what = wanted.unwrap_or("an end");
+        rig.ask_until(what, |got| signed_with(got).as_deref() == wanted)
     };
     rig.hand(Some(("AKIDONE", 6)));
-    until("AKIDONE");
+    until(Some("AKIDONE"));
     // Fetched ahead of the end of the first ones.
     rig.hand(Some(("AKIDTWO", 8)));
-    until("AKIDTWO");
+    until(Some("AKIDTWO"));
     // The agent dies: what holds is used on, and then it is told.
     rig.hand(None);
-    assert_eq!(rig.signed_with(), "AKIDTWO");
-    let got = until("none");
+    assert_eq!(signed_with(&rig.ask()).as_deref(), Some("AKIDTWO"));
+    let got = until(None);
     assert!(
         got.starts_with("HTTP/1.1 502") && got.contains("AWS credentials"),
         "{got}"
     );
     rig.hand(Some(("AKIDTHREE", 3_600)));
-    until("AKIDTHREE");
+    until(Some("AKIDTHREE"));
     assert!(rig.log().contains("AWS credentials cannot be fetched"));
+}
+
+/// A verifying engine stand-in of `runtime` with these keys.
+fn verifying(runtime: &Runtime, keys: &Path, aws_clock_offset_s: i64) -> SocketAddr {
+    let options = EngineOptions {
+        ttft_us: 1_000,
+        gap_us: 0,
+        tokens: 3,
+        keys: KeyOptions {
+            aws_keys: Some(keys.to_owned()),
+            aws_clock_offset_s,
+            ..KeyOptions::default()
+        },
+        ..EngineOptions::default()
+    };
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let at = listener.local_addr().unwrap();
+        let stop = std::future::pending();
+        tokio::spawn(sim::engine::serve(listener, options, Log::off(), stop));
+        at
+    })
+}
+
+/// Bytes that are replaced by others on the way.
+type Change = Arc<Mutex<Option<(&'static str, &'static str)>>>;
+
+/// Passes requests on to `server`, with a change where one is set.
+fn meddler(server: SocketAddr) -> (SocketAddr, Change) {
+    let change = Change::default();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let changes = change.clone();
+    std::thread::spawn(move || {
+        for client in listener.incoming().flatten() {
+            let changes = changes.clone();
+            std::thread::spawn(move || meddle(client, server, &changes));
+        }
+    });
+    (at, change)
+}
+
+fn meddle(mut client: TcpStream, server: SocketAddr, change: &Change) {
+    let mut server = TcpStream::connect(server).unwrap();
+    let (mut answers, mut back) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+    std::thread::spawn(move || std::io::copy(&mut answers, &mut back));
+    while let Some(request) = whole_request(&mut client) {
+        let mut text = String::from_utf8(request).unwrap();
+        if let Some((from, to)) = *change.lock().unwrap() {
+            assert!(text.contains(from) && from.len() == to.len(), "{text}");
+            text = text.replace(from, to);
+        }
+        if server.write_all(text.as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+/// Head and body of a request with a length, `None` at the end.
+fn whole_request(socket: &mut TcpStream) -> Option<Vec<u8>> {
+    let (mut bytes, mut one) = (Vec::new(), [0_u8; 1]);
+    while !bytes.ends_with(b"\r\n\r\n") {
+        socket.read_exact(&mut one).ok()?;
+        bytes.push(one[0]);
+    }
+    let head = String::from_utf8_lossy(&bytes).to_lowercase();
+    let length = head.split("content-length: ").nth(1)?.split('\r').next()?;
+    let mut body = vec![0; length.parse().ok()?];
+    socket.read_exact(&mut body).ok()?;
+    bytes.extend(body);
+    Some(bytes)
+}
+
+#[test]
+fn a_service_that_verifies_takes_what_a_tap_signed_and_says_what_it_does_not_take() {
+    let dir = tempfile::tempdir().unwrap();
+    let keys = dir.path().join("keys.json");
+    std::fs::write(
+        &keys,
+        r#"{"keys": {
+            "AKIDONE": {"secret": "secret-AKIDONE", "session_token": "token-AKIDONE"},
+            "AKIDOLD": {"secret": "secret-AKIDOLD", "session_token": "a later one"},
+            "AKIDPAST": {"secret": "secret-AKIDPAST", "session_token": "token-AKIDPAST", "expires": "2026-01-01T00:00:00Z"}
+        }}"#,
+    )
+    .unwrap();
+    let runtime = Runtime::new().unwrap();
+    let (at, change) = meddler(verifying(&runtime, &keys, 0));
+    let rig = Signing::before(at);
+    let passes = || {
+        rig.ask_until("an answer", |got| {
+            got.starts_with("HTTP/1.1 200") && got.contains("\"output\"")
+        })
+    };
+    let refused = |kind: &str, differs: &str| {
+        let differs = format!("x-sim-signature-differs: {differs}");
+        let got = rig.ask_until(kind, |got| got.contains(kind));
+        assert!(got.starts_with("HTTP/1.1 403"), "{got}");
+        assert!(got.to_lowercase().contains(&differs), "{got}");
+        assert!(!got.contains("secret-") && !got.contains("token-"), "{got}");
+    };
+    rig.hand(Some(("AKIDONE", 6)));
+    passes();
+    let unknown = "canonical request: path, query, a signed header or the body has changed";
+    for (from, to) in [
+        (r#""text":"hi""#, r#""text":"ho""#),
+        ("application/json", "application/jsan"),
+        ("imported-model%2Fab", "imported-model%2Fac"),
+    ] {
+        *change.lock().unwrap() = Some((from, to));
+        refused("InvalidSignatureException", unknown);
+    }
+    // An encoded character in its other spelling is another path.
+    *change.lock().unwrap() = Some(("arn%3Aaws", "arn%3aaws"));
+    refused("InvalidSignatureException", unknown);
+    *change.lock().unwrap() = None;
+    passes();
+    rig.hand(Some(("AKIDOLD", 6)));
+    refused(
+        "ExpiredTokenException",
+        "token: it is not the one that these keys have now",
+    );
+    rig.hand(Some(("AKIDPAST", 6)));
+    rig.ask_until("an end", |got| {
+        got.contains("the keys expired at 2026-01-01")
+    });
+    rig.hand(Some(("AKIDNEW", 6)));
+    refused(
+        "UnrecognizedClientException",
+        "credential: the key file has no access key akidnew",
+    );
+
+    for (offset, side) in [(900, "behind"), (-900, "ahead of")] {
+        let rig = Signing::before(verifying(&runtime, &keys, offset));
+        rig.hand(Some(("AKIDONE", 3_600)));
+        let got = rig.ask_until("a wrong clock", |got| {
+            got.contains("InvalidSignatureException")
+        });
+        assert!(got.starts_with("HTTP/1.1 403"), "{got}");
+        let told = got.lines().find(|it| it.contains("signature-differs"));
+        let told = told.unwrap();
+        assert!(
+            told.contains("date: signed ") && told.contains(side),
+            "{told}"
+        );
+    }
 }

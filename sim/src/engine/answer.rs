@@ -2,11 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::converse;
+use super::bedrock;
 use super::pace::Pace;
 use super::plan::Plan;
 use super::reply::{Ending, Next, Reply, Stop};
 use super::shape::{Said, Shape};
+use crate::aws::{self, Refused};
 use crate::http::{Framing, Headers, error_body};
 use crate::truth::{Field, Mark, Outcome, TokenTruth};
 
@@ -22,18 +23,15 @@ pub(super) async fn whole(
         reply.conn.gone().await;
         return Err(Stop::fault(Next::Close));
     }
-    let shape = Shape::of(plan);
+    let shape = Shape::of(plan, reply.read_at());
     let (choices, texts) = choices(plan, &shape);
     pace.all(reply, plan.text(0).count(), start).await?;
-    let body = shape.answer(
-        &choices,
-        plan.finish_reason,
-        plan.used(&reply.recorder.truth),
-    );
+    let counts = plan.used(&reply.recorder.truth);
+    let body = shape.answer(&choices, plan.finish_reason, counts);
     let claimed = body.len() as u64 + u64::from(faults.truncate_length) * 1024;
     let cut = faults.close_after.is_some() || faults.reset_after.is_some();
     let sent = if cut { body.len() / 2 } else { body.len() };
-    let mut extra = Headers::default();
+    let mut extra = shape.answer_fields(counts);
     if faults.fin_after_response {
         Reply::promise_keep_alive(&mut extra);
     }
@@ -75,11 +73,18 @@ pub(super) async fn error(
     message: &str,
     outcome: Outcome,
 ) -> Ending {
-    let (body, mut extra) = of_kind(reply, status, converse::error_type(status), message);
+    let (body, mut extra) = of_kind(reply, status, bedrock::error_type(status), message);
     if !reply.aws && matches!(status, 429 | 503) {
         extra.0.push(("retry-after".to_owned(), b"1".to_vec()));
     }
     send_error(reply, status, &body, &extra, outcome).await
+}
+
+/// Sends why a request is not signed as it must be.
+pub(super) async fn refused(reply: &mut Reply<'_>, refused: &Refused) -> Ending {
+    let (body, mut extra) = of_kind(reply, 403, refused.kind, &refused.message);
+    extra.0.push(refused.field());
+    send_error(reply, 403, &body, &extra, Outcome::Rejected).await
 }
 
 /// The body of an error and the fields that go with it. Bedrock names its type in a field.
@@ -93,7 +98,7 @@ pub(super) fn of_kind(
         return (error_body(status, message), Headers::default());
     }
     let body = json!({"message": message}).to_string();
-    let field = ("x-amzn-errortype".to_owned(), converse::error_field(kind));
+    let field = ("x-amzn-errortype".to_owned(), aws::error_field(kind));
     (body, Headers(vec![field]))
 }
 

@@ -1,9 +1,11 @@
 //! One request at an engine, from its head to the decision what to answer.
 
+use super::pace::Pace;
 use super::plan::Plan;
 use super::reply::{Ending, Next, Reply, Stop};
 use super::request::{Dialect, Generation};
 use super::{Engine, Faults, answer, managed, play};
+use crate::aws::{Received, Refused};
 use crate::clock::{Alarm, now};
 use crate::http::{
     Conn, Framing, Headers, HttpError, Outlet, RequestHead, error_body, simple_response,
@@ -85,8 +87,12 @@ async fn request(
         outlet: Outlet::new(Framing::Length(0)),
         minor: head.minor,
         keep_alive: head.keeps_alive(),
-        aws: matches!(dialect, Dialect::Converse { .. }),
+        aws: dialect.is_bedrock(),
     };
+    if let Err(refused) = engine.check(&head, &body) {
+        let ending = answer::refused(&mut reply, &refused).await;
+        return Ok(settle(&mut reply, ending));
+    }
     let planned = faults
         .map_err(|error| error.to_string())
         .and_then(|faults| engine.plan(dialect, &body, faults, &head));
@@ -110,23 +116,54 @@ async fn generate(engine: &Engine, reply: &mut Reply<'_>, planned: Planned, star
         let message = "injected by the stand-in";
         return answer::error(reply, status, message, Outcome::Fault).await;
     }
+    let mut start = start;
+    if let Some(mut guardrail) = plan.guardrail.take() {
+        let blocked = guardrail.look_at_input(reply).await?;
+        plan.guardrail = Some(guardrail);
+        if blocked {
+            plan.intervene(false);
+            return say(reply, &plan, streamed, (Pace::Held, start)).await;
+        }
+        start = now();
+    }
     // Held until the answer has ended.
     let (start, _call) = match managed::enter(engine, reply, &mut plan, start).await {
         Ok(entered) => entered,
         Err(ending) => return ending,
     };
-    let truth = &mut reply.recorder.truth;
-    let pace = match engine.pace(&mut plan, start) {
+    let mut pace = match engine.pace(&mut plan, start) {
         Ok(pace) => pace,
         Err(message) => return answer::error(reply, 400, message, Outcome::Rejected).await,
     };
+    reply.recorder.truth.cached_tokens = Some(plan.counts.cached);
+    if let Some(mut guardrail) = plan.guardrail.take() {
+        let text: Vec<String> = plan.text(0).map(|added| added.text).collect();
+        pace.all(reply, text.len(), start).await?;
+        pace = Pace::Held;
+        let blocked = guardrail.look_at_output(&text.concat(), reply).await?;
+        plan.guardrail = Some(guardrail);
+        if blocked {
+            plan.intervene(true);
+        }
+    }
+    say(reply, &plan, streamed, (pace, start)).await
+}
+
+/// Says what is planned.
+async fn say(
+    reply: &mut Reply<'_>,
+    plan: &Plan,
+    streamed: bool,
+    (pace, start): (Pace<'_>, u64),
+) -> Ending {
+    let truth = &mut reply.recorder.truth;
     truth.response_id = Some(plan.id.clone());
     truth.prompt_tokens = Some(plan.counts.prompt);
     truth.completion_tokens = Some(plan.counts.completion);
-    truth.cached_tokens = Some(plan.counts.cached);
+    truth.cached_tokens.get_or_insert(plan.counts.cached);
     match streamed {
-        true => play::stream(reply, &plan, pace).await,
-        false => answer::whole(reply, &plan, pace, start).await,
+        true => play::stream(reply, plan, pace).await,
+        false => answer::whole(reply, plan, pace, start).await,
     }
 }
 
@@ -189,6 +226,19 @@ fn plain(status: u16, content_type: &str, body: &[u8], keep_alive: bool) -> Vec<
 }
 
 impl Engine {
+    /// Lets a request pass that is signed as it must be, where it must be.
+    fn check(&self, head: &RequestHead, body: &[u8]) -> Result<(), Refused> {
+        let Some(verifier) = &self.verifier else {
+            return Ok(());
+        };
+        verifier.check(&Received {
+            method: &head.method,
+            target: &head.target,
+            headers: &head.headers,
+            body,
+        })
+    }
+
     /// Whether prompts are looked at block by block.
     fn names_blocks(&self) -> bool {
         self.model.is_some() || self.service.is_some()
@@ -231,7 +281,7 @@ impl Engine {
     ) -> Planned {
         let asked = Generation::parse(
             dialect,
-            head.path(),
+            head,
             body,
             self.names_blocks(),
             self.options.count(),

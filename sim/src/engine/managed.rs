@@ -2,7 +2,8 @@
 
 use super::plan::Plan;
 use super::reply::{Ending, Reply};
-use super::{Engine, answer, converse};
+use super::{Engine, answer};
+use crate::aws;
 use crate::http::Headers;
 use crate::managed::Call;
 use crate::truth::Outcome;
@@ -19,7 +20,7 @@ pub(super) async fn enter<'e>(
         return Ok((start, None));
     };
     let tokens = (plan.counts.prompt, plan.counts.completion);
-    let call = match service.enter(start, &plan.hashes(), tokens) {
+    let call = match service.enter(start, &plan.reusable(), tokens) {
         Ok(call) => call,
         Err(why) => {
             let body = serde_json::json!({"error": {
@@ -30,7 +31,7 @@ pub(super) async fn enter<'e>(
                 let (body, extra) = answer::of_kind(reply, 429, why.kind(), why.message());
                 return Err(answer::send_error(reply, 429, &body, &extra, Outcome::Refused).await);
             }
-            let kind = converse::error_field(why.kind());
+            let kind = aws::error_field(why.kind());
             let extra = Headers(vec![("x-amzn-errortype".to_owned(), kind)]);
             return Err(answer::send_error(reply, 429, &body, &extra, Outcome::Refused).await);
         }
@@ -40,6 +41,7 @@ pub(super) async fn enter<'e>(
     }
     plan.options.ttft_us = call.ttft_us;
     plan.options.ttft_sigma = 0.0;
-    plan.counts.cached = call.cached;
+    plan.counts.cached = call.reuse.read;
+    plan.counts.written = call.reuse.written;
     Ok((start.max(call.ready_at), Some(call)))
 }

@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Faults, ModelOptions};
+use super::{Faults, GuardrailOptions, ModelOptions};
+use crate::aws::KeyOptions;
 use crate::prompt::Count;
 
 /// An engine's script. Durations are wishes: the truth log has what happened.
@@ -80,6 +81,12 @@ pub struct EngineOptions {
     /// The modelled engine.
     #[command(flatten)]
     pub model_options: ModelOptions,
+    /// Who may call.
+    #[command(flatten)]
+    pub keys: KeyOptions,
+    /// What guardrails look for.
+    #[command(flatten)]
+    pub guardrail: GuardrailOptions,
 }
 
 impl Default for EngineOptions {
@@ -108,6 +115,8 @@ impl Default for EngineOptions {
             fault: Faults::default(),
             fault_every: 1,
             model_options: ModelOptions::default(),
+            keys: KeyOptions::default(),
+            guardrail: GuardrailOptions::default(),
         }
     }
 }

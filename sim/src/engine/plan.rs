@@ -1,12 +1,14 @@
 //! What one exchange will say, decided before its first byte.
 
+use super::guardrail::{Guardrail, INTERVENED, MESSAGE, Verdict};
 use super::model::Job;
 use super::request::{Dialect, Generation};
 use super::shape::Counts;
 use super::text::Text;
 use super::tool_call::Call;
 use super::{EngineOptions, Faults};
-use crate::prompt::{BLOCK_TOKENS, Blocks};
+use crate::managed::Reusable;
+use crate::prompt::{BLOCK_TOKENS, Blocks, Point};
 use crate::truth::{ExchangeTruth, Field};
 
 /// A generation request resolved against the engine's options.
@@ -23,11 +25,17 @@ pub(super) struct Plan {
     pub(super) seed: u64,
     /// The tool that the answer calls, where the request offers tools.
     pub(super) call: Option<Call>,
+    /// The guardrail that the request names.
+    pub(super) guardrail: Option<Guardrail>,
+    /// Said in place of the answer.
+    instead: Option<&'static str>,
     tokens: u64,
     /// Words that the content begins with.
     echo: Vec<String>,
     /// Blocks of the prompt, for the modelled engine.
     blocks: Option<Blocks>,
+    /// Its cache points.
+    points: Vec<Point>,
 }
 
 impl Plan {
@@ -38,21 +46,19 @@ impl Plan {
         request_id: &str,
     ) -> Self {
         let mut options = asked.wishes.over(base);
-        if asked.dialect == Dialect::Completions {
+        if asked.dialect.is_plain() {
             // The dialect has neither.
             options.tool_calls = 0;
             options.reasoning_tokens = 0;
         }
-        if matches!(asked.dialect, Dialect::Converse { .. }) {
-            // The reason is an event of its own there.
+        if asked.dialect.is_bedrock() {
+            // The reason never rides on a text there.
             options.finish_apart = true;
         }
         let mut tokens = asked.max_tokens.unwrap_or(options.tokens).max(1);
-        let call = match asked.dialect {
-            Dialect::Completions => None,
-            Dialect::Chat | Dialect::Converse { .. } => {
-                asked.wanted.call(options.call_tools, request_id)
-            }
+        let call = match asked.dialect.is_plain() {
+            true => None,
+            false => asked.wanted.call(options.call_tools, request_id),
         };
         if let Some(call) = &call {
             options.reasoning_tokens = 0;
@@ -70,14 +76,15 @@ impl Plan {
             (None, 0, None) => "stop",
         };
         let include_usage = match asked.dialect {
-            // Its last event, and so what a stream without an end lacks.
-            Dialect::Converse { .. } => !faults.no_done,
-            _ => asked.include_usage,
+            // Their last event, and so what a stream without an end lacks.
+            Dialect::Converse { .. } | Dialect::Invoke { .. } => !faults.no_done,
+            Dialect::Chat | Dialect::Completions => asked.include_usage,
         };
         let prefix = match asked.dialect {
             Dialect::Chat => "chatcmpl",
             Dialect::Completions => "cmpl",
             Dialect::Converse { .. } => "converse",
+            Dialect::Invoke { .. } => "msg",
         };
         Self {
             faults,
@@ -90,22 +97,31 @@ impl Plan {
                 prompt,
                 completion: tokens * u64::from(asked.choices),
                 cached,
+                written: 0,
             },
             finish_reason,
             seed: options.seed ^ asked.prompt_hash,
             call,
+            guardrail: asked
+                .guardrail
+                .map(|asked| Guardrail::new(asked, &options.guardrail)),
+            instead: None,
             tokens,
             echo: match options.echo_system {
                 true => asked.system_words,
                 false => Vec::new(),
             },
             blocks: asked.blocks,
+            points: asked.points,
             options,
         }
     }
 
     /// The text of one choice.
     pub(super) fn text(&self, choice: u16) -> Text {
+        if let Some(instead) = self.instead {
+            return Text::saying(instead);
+        }
         if let Some(call) = &self.call {
             return Text::calling(call, self.tokens, self.options.tokens_per_chunk);
         }
@@ -113,10 +129,29 @@ impl Plan {
         Text::new(&self.options, self.tokens, seed).beginning_with(&self.echo)
     }
 
-    /// The hashes of the blocks of the prompt, where they were asked for.
-    pub(super) fn hashes(&self) -> Vec<u64> {
+    /// Has the guardrail speak in place of the model, which was asked (and is paid for) or not.
+    pub(super) fn intervene(&mut self, asked_model: bool) {
+        self.instead = Some(MESSAGE);
+        self.finish_reason = INTERVENED;
+        self.call = None;
+        self.choices = 1;
+        if !asked_model {
+            self.counts = Counts::default();
+        }
+    }
+
+    /// What the guardrail said.
+    pub(super) fn verdict(&self) -> Option<Verdict> {
+        self.guardrail.as_ref().map(Guardrail::verdict)
+    }
+
+    /// What of the prompt a managed service may reuse.
+    pub(super) fn reusable(&self) -> Reusable {
+        if self.dialect.is_bedrock() {
+            return Reusable::Points(self.points.clone());
+        }
         let blocks = self.blocks.clone();
-        blocks.map_or_else(Vec::new, Blocks::into_hashes)
+        Reusable::Blocks(blocks.map_or_else(Vec::new, Blocks::into_hashes))
     }
 
     /// The work of the modelled engine; `None` where the script gives the times.

@@ -28,7 +28,7 @@ pub(super) async fn stream(reply: &mut Reply<'_>, plan: &Plan, pace: Pace<'_>) -
     };
     reply.open(framing);
     let mut play = Play {
-        shape: Shape::of(plan),
+        shape: Shape::of(plan, reply.read_at()),
         positions: Positions::default(),
         faults: &plan.faults,
         plan,
@@ -89,6 +89,9 @@ impl Play<'_, '_> {
             Framing::Length(length) => add("content-length", &length.to_string()),
             Framing::UntilClose => {}
         }
+        if let Some((name, value)) = self.shape.stream_field() {
+            add(name, value);
+        }
         if self.faults.trailers {
             add("trailer", "x-sim-trailer");
         }
@@ -111,7 +114,8 @@ impl Play<'_, '_> {
         self.role_sent = true;
         if self.shape.has_role() {
             for choice in 0..self.plan.choices {
-                self.reply.outlet.piece(&[self.shape.role(choice)]);
+                let counts = self.plan.used(&self.reply.recorder.truth);
+                self.reply.outlet.piece(&[self.shape.role(choice, counts)]);
                 self.reply.outlet.carry_mark(Mark::Role, None);
                 self.flush().await?;
             }
@@ -177,7 +181,8 @@ impl Play<'_, '_> {
             0 => self.faults.oversized_event.unwrap_or(0),
             _ => 0,
         };
-        let event = self.shape.text(choice, added, finish, padding);
+        let counts = self.plan.used(&self.reply.recorder.truth);
+        let event = self.shape.text(choice, added, finish, (counts, padding));
         self.reply.outlet.piece(&[event]);
         self.carry(choice, added);
         if rides {
@@ -211,10 +216,16 @@ impl Play<'_, '_> {
     }
 
     async fn finish(&mut self) -> Ending {
+        let counts = self.plan.used(&self.reply.recorder.truth);
+        let mut finish_comes_with_usage = false;
         if self.plan.options.finish_apart && !self.faults.no_finish {
             for choice in 0..self.plan.choices {
                 self.apart().await?;
-                let event = self.shape.finish_apart(choice, self.plan.finish_reason);
+                let reason = self.plan.finish_reason;
+                let Some(event) = self.shape.finish_apart(choice, reason, counts) else {
+                    finish_comes_with_usage = true;
+                    continue;
+                };
                 self.reply.outlet.piece(&[event]);
                 self.reply.outlet.carry_mark(Mark::Finish, None);
                 self.flush().await?;
@@ -222,8 +233,11 @@ impl Play<'_, '_> {
         }
         if self.plan.include_usage {
             self.apart().await?;
-            let event = self.shape.usage(self.plan.used(&self.reply.recorder.truth));
+            let event = self.shape.usage(counts);
             self.reply.outlet.piece(&[event]);
+            if finish_comes_with_usage {
+                self.reply.outlet.carry_mark(Mark::Finish, None);
+            }
             self.reply.outlet.carry_mark(Mark::Usage, None);
             if self.shape.terminal().is_none() {
                 self.reply.outlet.carry_mark(Mark::Done, None);

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use crate::clock::Alarm;
 use crate::http::{Conn, Framing, Headers, Outlet};
-use crate::truth::{Outcome, Recorder};
+use crate::truth::{Mark, Outcome, Recorder};
 
 /// What becomes of the connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +60,12 @@ impl Reply<'_> {
     /// Begins a body with this framing.
     pub(super) fn open(&mut self, framing: Framing) {
         self.outlet = Outlet::new(framing);
+    }
+
+    /// When the last byte of the request was read, ns.
+    pub(super) fn read_at(&self) -> u64 {
+        let read = self.recorder.truth.mark(Mark::RequestBody);
+        read.and_then(|mark| mark.read_at).unwrap_or_default()
     }
 
     /// The fields that vLLM sends with every answer.

@@ -5,10 +5,13 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::converse;
+use super::guardrail::Asked;
+use super::invoke::{self, Native};
 use super::options::Wishes;
 use super::tool_call::{Wanted, offers};
-use crate::prompt::{Blocks, Count, visit_texts};
+use super::{bedrock, converse};
+use crate::http::RequestHead;
+use crate::prompt::{Blocks, Count, Part, Point, visit_parts, visit_texts};
 
 /// Longest completion that can be asked for, tokens.
 const MAX_TOKENS: u64 = 1_000_000;
@@ -28,6 +31,11 @@ pub(super) enum Dialect {
     Converse {
         stream: bool,
     },
+    /// Bedrock's too. Whose form it has is known when the body is read.
+    Invoke {
+        stream: bool,
+        native: Native,
+    },
 }
 
 impl Dialect {
@@ -36,8 +44,22 @@ impl Dialect {
         match (method, path) {
             ("POST", "/v1/chat/completions") => Some(Self::Chat),
             ("POST", "/v1/completions") => Some(Self::Completions),
-            ("POST", path) => converse::asked(path).map(|(_, stream)| Self::Converse { stream }),
+            ("POST", path) => bedrock::asked(path).map(|(_, dialect)| dialect),
             _ => None,
+        }
+    }
+
+    /// Whether errors and answers have the form of AWS.
+    pub(super) fn is_bedrock(self) -> bool {
+        matches!(self, Self::Converse { .. } | Self::Invoke { .. })
+    }
+
+    /// Whether there is nothing but text: neither reasoning nor tools.
+    pub(super) fn is_plain(self) -> bool {
+        match self {
+            Self::Completions => true,
+            Self::Invoke { native, .. } => native == Native::Llama,
+            Self::Chat | Self::Converse { .. } => false,
         }
     }
 }
@@ -58,6 +80,10 @@ pub(super) struct Generation {
     pub(super) system_words: Vec<String>,
     /// Blocks of the prompt, where they were asked for.
     pub(super) blocks: Option<Blocks>,
+    /// Its cache points, likewise.
+    pub(super) points: Vec<Point>,
+    /// The guardrail that it names.
+    pub(super) guardrail: Option<Asked>,
     /// Names the prompt and the request's seed.
     pub(super) prompt_hash: u64,
     pub(super) wishes: Wishes,
@@ -79,6 +105,8 @@ struct Form {
     cache_salt: Option<String>,
     tools: Option<Vec<Value>>,
     tool_choice: Option<Value>,
+    #[serde(rename = "guardrailConfig")]
+    guardrail: Option<Value>,
     sim: Option<Wishes>,
 }
 
@@ -92,17 +120,12 @@ impl Generation {
     /// for the client.
     pub(super) fn parse(
         dialect: Dialect,
-        path: &str,
+        head: &RequestHead,
         body: &[u8],
         blocks: bool,
         count: Count,
     ) -> Result<Self, String> {
-        let form: Result<Form, _> = match dialect {
-            Dialect::Converse { .. } => serde_json::from_value(converse::as_chat(path, body)?),
-            _ => serde_json::from_slice(body),
-        };
-        let form =
-            form.map_err(|error| format!("request body is not a generation request: {error}"))?;
+        let (dialect, form) = read(dialect, head.path(), body)?;
         let (name, prompt) = match dialect {
             Dialect::Completions => ("prompt", form.prompt),
             _ => ("messages", form.messages),
@@ -122,18 +145,22 @@ impl Generation {
         form.seed.hash(&mut hasher);
         let mut prompt_tokens = count.template;
         let mut blocks = blocks.then(|| Blocks::new(form.cache_salt.as_deref(), count));
-        visit_texts(&prompt, &mut |text| {
-            text.hash(&mut hasher);
-            prompt_tokens += count.text(text);
-            if let Some(blocks) = &mut blocks {
-                blocks.add(text);
+        let mut points = Vec::new();
+        visit_parts(&prompt, &mut |part| match part {
+            Part::Text(text) => {
+                text.hash(&mut hasher);
+                prompt_tokens += count.text(text);
+                if let Some(blocks) = &mut blocks {
+                    blocks.add(text);
+                }
             }
+            Part::CachePoint => points.extend(blocks.as_ref().map(Blocks::point)),
         });
         Ok(Self {
             dialect,
             model: form.model,
             stream: match dialect {
-                Dialect::Converse { stream } => stream,
+                Dialect::Converse { stream } | Dialect::Invoke { stream, .. } => stream,
                 _ => form.stream.unwrap_or(false),
             },
             include_usage: form
@@ -145,11 +172,36 @@ impl Generation {
             prompt_tokens,
             system_words: system_words(&prompt),
             blocks,
+            points,
+            guardrail: Asked::of(dialect, form.guardrail.as_ref(), &head.headers, &prompt),
             prompt_hash: hasher.finish(),
             wishes: form.sim.unwrap_or_default(),
             wanted,
         })
     }
+}
+
+/// Reads a body; the dialect then says whose form it has.
+fn read(dialect: Dialect, path: &str, body: &[u8]) -> Result<(Dialect, Form), String> {
+    let model = bedrock::asked(path).map(|(model, _)| model);
+    let model = model.as_deref().unwrap_or_default();
+    let (dialect, form) = match dialect {
+        Dialect::Converse { .. } => {
+            let chat = converse::as_chat(model, body)?;
+            (dialect, serde_json::from_value(chat))
+        }
+        Dialect::Invoke { stream, .. } => {
+            let (native, chat) = invoke::as_chat(model, body)?;
+            (
+                Dialect::Invoke { stream, native },
+                serde_json::from_value(chat),
+            )
+        }
+        Dialect::Chat | Dialect::Completions => (dialect, serde_json::from_slice(body)),
+    };
+    let form =
+        form.map_err(|error| format!("request body is not a generation request: {error}"))?;
+    Ok((dialect, form))
 }
 
 /// The first words of the system prompts among `messages`, without what JSON would escape.
@@ -175,10 +227,12 @@ fn plain(word: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::{Count, Dialect, Generation};
+    use super::{Count, Dialect, Generation, RequestHead};
 
     fn parse(body: &str) -> Result<Generation, String> {
-        Generation::parse(Dialect::Chat, "", body.as_bytes(), false, Count::WORDS)
+        let head = b"POST /v1/chat/completions HTTP/1.1\r\n\r\n";
+        let (head, _) = RequestHead::parse(head).unwrap().unwrap();
+        Generation::parse(Dialect::Chat, &head, body.as_bytes(), false, Count::WORDS)
     }
 
     #[test]

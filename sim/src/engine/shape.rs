@@ -1,27 +1,41 @@
 //! What an answer looks like on the wire.
 
+mod anthropic;
+mod block;
+mod chunks;
 mod events;
 mod frames;
+mod llama;
 
 use serde_json::{Value, json};
 
 use super::converse;
+use super::invoke::Native;
 use super::plan::Plan;
 use super::request::Dialect;
 use super::text::Addition;
 use super::tool_call::Call;
+use crate::http::Headers;
+use chunks::Chunks;
 use events::Events;
 use frames::Frames;
 
 /// Token counts of one answer.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Counts {
     pub(super) prompt: u64,
     pub(super) completion: u64,
     pub(super) cached: u64,
+    /// Prompt tokens put into the cache.
+    pub(super) written: u64,
 }
 
 impl Counts {
+    /// Prompt tokens that were neither read from the cache nor written to it.
+    pub(super) fn uncached(self) -> u64 {
+        self.prompt.saturating_sub(self.cached + self.written)
+    }
+
     pub(super) fn json(self) -> Value {
         json!({
             "prompt_tokens": self.prompt,
@@ -36,14 +50,18 @@ impl Counts {
 pub(super) enum Shape {
     /// OpenAI's events, and its bodies.
     Events(Events),
-    /// Bedrock's frames, and its bodies.
+    /// Bedrock's frames of Converse, and its bodies.
     Frames(Frames),
+    /// Bedrock's chunks of a model's own API, and its bodies.
+    Chunks(Chunks),
 }
 
 impl Shape {
-    pub(super) fn of(plan: &Plan) -> Self {
+    /// Of the answer to a request that was read at `begun` ns.
+    pub(super) fn of(plan: &Plan, begun: u64) -> Self {
         match plan.dialect {
-            Dialect::Converse { .. } => Self::Frames(Frames::new(plan.call.as_ref())),
+            Dialect::Converse { .. } => Self::Frames(Frames::new(plan, begun)),
+            Dialect::Invoke { native, .. } => Self::Chunks(Chunks::new(plan, native, begun)),
             _ => Self::Events(
                 Events::new(plan.dialect, &plan.id, &plan.model, plan.faults.crlf)
                     .calling(plan.call.as_ref()),
@@ -55,8 +73,14 @@ impl Shape {
     pub(super) fn content_type(&self) -> &'static str {
         match self {
             Self::Events(_) => "text/event-stream; charset=utf-8",
-            Self::Frames(_) => "application/vnd.amazon.eventstream",
+            Self::Frames(_) | Self::Chunks(_) => "application/vnd.amazon.eventstream",
         }
+    }
+
+    /// A further field of a stream's head.
+    pub(super) fn stream_field(&self) -> Option<(&'static str, &'static str)> {
+        let told = ("x-amzn-bedrock-content-type", "application/json");
+        matches!(self, Self::Chunks(_)).then_some(told)
     }
 
     /// Whether this dialect has role chunks.
@@ -64,14 +88,16 @@ impl Shape {
         match self {
             Self::Events(events) => events.has_role(),
             Self::Frames(_) => true,
+            Self::Chunks(chunks) => chunks.has_role(),
         }
     }
 
     /// The piece that names the role.
-    pub(super) fn role(&mut self, choice: u16) -> &[u8] {
+    pub(super) fn role(&mut self, choice: u16, counts: Counts) -> &[u8] {
         match self {
             Self::Events(events) => events.role(choice),
             Self::Frames(frames) => frames.role(),
+            Self::Chunks(chunks) => chunks.role(counts),
         }
     }
 
@@ -81,19 +107,26 @@ impl Shape {
         choice: u16,
         added: &Addition,
         finish: Option<&str>,
-        padding: u64,
+        (counts, padding): (Counts, u64),
     ) -> &[u8] {
         match self {
             Self::Events(events) => events.text(choice, added, finish, padding),
             Self::Frames(frames) => frames.text(added, padding),
+            Self::Chunks(chunks) => chunks.text(added, counts, padding),
         }
     }
 
-    /// The piece with nothing but the finish reason.
-    pub(super) fn finish_apart(&mut self, choice: u16, reason: &str) -> &[u8] {
+    /// The piece with nothing but the finish reason, `None` where it comes with the usage.
+    pub(super) fn finish_apart(
+        &mut self,
+        choice: u16,
+        reason: &str,
+        counts: Counts,
+    ) -> Option<&[u8]> {
         match self {
-            Self::Events(events) => events.finish_apart(choice, reason),
-            Self::Frames(frames) => frames.finish(reason),
+            Self::Events(events) => Some(events.finish_apart(choice, reason)),
+            Self::Frames(frames) => Some(frames.finish(reason)),
+            Self::Chunks(chunks) => chunks.finish(counts),
         }
     }
 
@@ -102,6 +135,7 @@ impl Shape {
         match self {
             Self::Events(events) => events.usage(counts),
             Self::Frames(frames) => frames.usage(counts),
+            Self::Chunks(chunks) => chunks.usage(counts),
         }
     }
 
@@ -109,7 +143,7 @@ impl Shape {
     pub(super) fn terminal(&mut self) -> Option<&[u8]> {
         match self {
             Self::Events(events) => Some(events.data("[DONE]")),
-            Self::Frames(_) => None,
+            Self::Frames(_) | Self::Chunks(_) => None,
         }
     }
 
@@ -120,6 +154,7 @@ impl Shape {
                 r#"{"error":{"message":"injected by the stand-in","type":"InternalServerError","param":null,"code":500}}"#,
             ),
             Self::Frames(frames) => frames.exception(),
+            Self::Chunks(chunks) => chunks.exception(),
         }
     }
 
@@ -130,6 +165,7 @@ impl Shape {
                 events.data(r#"{"id":"chatcmpl-broken","choices":[{"index":0,"delta":{"content":"#)
             }
             Self::Frames(frames) => frames.broken(),
+            Self::Chunks(chunks) => chunks.broken(),
         }
     }
 
@@ -138,6 +174,7 @@ impl Shape {
         match self {
             Self::Events(events) => events.comment("ping"),
             Self::Frames(frames) => frames.nothing(),
+            Self::Chunks(chunks) => chunks.nothing(),
         }
     }
 
@@ -146,6 +183,15 @@ impl Shape {
         match self {
             Self::Events(events) => events.answer(choices, counts),
             Self::Frames(frames) => frames.answer(choices, reason, counts),
+            Self::Chunks(chunks) => chunks.answer(choices.first().unwrap_or(&Value::Null), counts),
+        }
+    }
+
+    /// Further fields of its head.
+    pub(super) fn answer_fields(&self, counts: Counts) -> Headers {
+        match self {
+            Self::Events(_) | Self::Frames(_) => Headers::default(),
+            Self::Chunks(chunks) => chunks.fields(counts),
         }
     }
 
@@ -154,6 +200,13 @@ impl Shape {
         match self {
             Self::Events(_) => events::choice(plan, index, said),
             Self::Frames(_) => converse::message(said),
+            Self::Chunks(_) => match plan.dialect {
+                Dialect::Invoke {
+                    native: Native::Llama,
+                    ..
+                } => llama::said(said),
+                _ => anthropic::said(said),
+            },
         }
     }
 
@@ -162,6 +215,7 @@ impl Shape {
         let call = match self {
             Self::Events(events) => events.call.as_ref(),
             Self::Frames(frames) => frames.call.as_ref(),
+            Self::Chunks(chunks) => chunks.anthropic.call.as_ref(),
         };
         named(call, tool)
     }
@@ -172,6 +226,12 @@ pub(super) struct Said {
     pub(super) content: String,
     pub(super) reasoning: String,
     pub(super) calls: Vec<Value>,
+}
+
+/// The arguments of a call in OpenAI's form. What a token limit cut is no JSON.
+pub(super) fn input(call: &Value) -> Value {
+    let arguments = call["function"]["arguments"].as_str().unwrap_or_default();
+    serde_json::from_str(arguments).unwrap_or_else(|_| json!({}))
 }
 
 /// Id and name of a tool call: those of the tool that is called by its name; the others have made-up ones.

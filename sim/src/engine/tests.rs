@@ -4,6 +4,7 @@ use super::*;
 use crate::rig::*;
 use crate::truth::{Field, Mark, Outcome};
 
+mod bedrock;
 mod calling;
 mod faults;
 mod load;

@@ -32,7 +32,7 @@ pub(super) struct Text {
     opened: bool,
     /// Words that the content begins with, the next one last.
     echo: Vec<String>,
-    /// What is said word for word: the arguments of a call, token by token.
+    /// What is said word for word, piece by piece: the arguments of a call, a guardrail's message.
     script: Option<VecDeque<String>>,
 }
 
@@ -72,6 +72,18 @@ impl Text {
             opened: false,
             echo: Vec::new(),
             script: Some(call.pieces().collect()),
+        }
+    }
+
+    /// Just this, in one piece.
+    pub(super) fn saying(text: &str) -> Self {
+        Self {
+            random: StdRng::seed_from_u64(0),
+            per_chunk: 1,
+            sections: vec![(Field::Content, 0, 1)],
+            opened: false,
+            echo: Vec::new(),
+            script: Some([text.to_owned()].into()),
         }
     }
 

@@ -17,6 +17,6 @@ const WORDS: [&str; 64] = [
 ];
 
 /// The next token of a seeded text.
-pub(super) fn word(random: &mut StdRng) -> &'static str {
+pub(crate) fn word(random: &mut StdRng) -> &'static str {
     WORDS[random.random_range(0..WORDS.len())]
 }

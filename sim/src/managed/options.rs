@@ -2,7 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::engine::EngineOptions;
+use crate::aws::KeyOptions;
+use crate::engine::{EngineOptions, GuardrailOptions};
 
 /// What callers of an imported model meet while no copy is up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
@@ -66,7 +67,8 @@ pub struct ManagedOptions {
     /// Claude 4, otherwise 1.)
     #[arg(long, default_value_t = Self::default().output_burndown, value_parser = clap::value_parser!(u64).range(1..=100))]
     pub output_burndown: u64,
-    /// Keeps the prefixes of prompts: a later prompt with the same beginning has cached tokens.
+    /// Keeps the prefixes of prompts: a later prompt with the same beginning has cached tokens. In Bedrock's own
+    /// API only prefixes that end at a cache point of the request.
     #[arg(long)]
     pub prompt_cache: bool,
     /// Shortest prefix that is kept and found, tokens. (Bedrock's user guide, prompt caching: 1,024 for most
@@ -102,6 +104,12 @@ pub struct ManagedOptions {
     /// Seed of texts and times. The n-th call that is let in has the same time to first token each run.
     #[arg(long, default_value_t = Self::default().seed)]
     pub seed: u64,
+    /// Who may call.
+    #[command(flatten)]
+    pub keys: KeyOptions,
+    /// What guardrails look for.
+    #[command(flatten)]
+    pub guardrail: GuardrailOptions,
 }
 
 impl Default for ManagedOptions {
@@ -133,6 +141,8 @@ impl Default for ManagedOptions {
             max_copies: 3,
             time_scale: 1.0,
             seed: 0,
+            keys: KeyOptions::default(),
+            guardrail: GuardrailOptions::default(),
         }
     }
 }
@@ -147,6 +157,8 @@ impl ManagedOptions {
             tokens: self.tokens,
             echo_system: self.echo_system,
             seed: self.seed,
+            keys: self.keys.clone(),
+            guardrail: self.guardrail.clone(),
             ..EngineOptions::default()
         }
     }

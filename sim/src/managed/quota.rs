@@ -1,6 +1,7 @@
 //! Quotas per minute as token buckets.
 
 use super::ManagedOptions;
+use crate::bucket::Bucket;
 
 const MINUTE: f64 = 60e9;
 
@@ -11,45 +12,32 @@ pub(super) enum Exhausted {
     Tokens,
 }
 
-/// What is left of a minute's requests and tokens; both are filled evenly, up to a minute's worth.
+/// What is left of a minute's requests and tokens.
 #[derive(Debug)]
-pub(super) struct Bucket {
-    requests: f64,
-    tokens: f64,
-    at: u64,
+pub(super) struct Quota {
+    requests: Bucket,
+    tokens: Bucket,
 }
 
-impl Bucket {
+impl Quota {
     /// Full ones.
     pub(super) fn new(options: &ManagedOptions) -> Self {
         Self {
-            requests: options.rpm as f64,
-            tokens: options.tpm as f64,
-            at: 0,
+            requests: Bucket::new(options.rpm, MINUTE),
+            tokens: Bucket::new(options.tpm, MINUTE),
         }
     }
 
     /// Takes one request with its tokens at `at` ns, or nothing where one of the quotas does not have it.
-    pub(super) fn take(
-        &mut self,
-        options: &ManagedOptions,
-        at: u64,
-        tokens: u64,
-    ) -> Result<(), Exhausted> {
-        let minutes = at.saturating_sub(self.at) as f64 / MINUTE;
-        self.at = self.at.max(at);
-        let filled = |left: f64, quota: u64| (left + minutes * quota as f64).min(quota as f64);
-        self.requests = filled(self.requests, options.rpm);
-        self.tokens = filled(self.tokens, options.tpm);
-        let (requests, tokens) = (1.0, tokens as f64);
-        if options.rpm > 0 && self.requests < requests {
+    pub(super) fn take(&mut self, at: u64, tokens: u64) -> Result<(), Exhausted> {
+        if !self.requests.has(1, at) {
             return Err(Exhausted::Requests);
         }
-        if options.tpm > 0 && self.tokens < tokens {
+        if !self.tokens.has(tokens, at) {
             return Err(Exhausted::Tokens);
         }
-        self.requests -= requests;
-        self.tokens -= tokens;
+        self.requests.take(1);
+        self.tokens.take(tokens);
         Ok(())
     }
 }
@@ -65,10 +53,10 @@ mod tests {
             tpm: 0,
             ..ManagedOptions::default()
         };
-        let mut bucket = Bucket::new(&options);
+        let mut quota = Quota::new(&options);
         let mut let_in = |at| {
             (0..100)
-                .filter(|_| bucket.take(&options, at, 1_000_000).is_ok())
+                .filter(|_| quota.take(at, 1_000_000).is_ok())
                 .count()
         };
         let second = 1_000_000_000;
@@ -90,14 +78,14 @@ mod tests {
             tpm: 600,
             ..ManagedOptions::default()
         };
-        let mut bucket = Bucket::new(&options);
-        assert_eq!(bucket.take(&options, 0, 601), Err(Exhausted::Tokens));
-        assert_eq!(bucket.take(&options, 0, 400), Ok(()));
+        let mut quota = Quota::new(&options);
+        assert_eq!(quota.take(0, 601), Err(Exhausted::Tokens));
+        assert_eq!(quota.take(0, 400), Ok(()));
         assert_eq!(
-            bucket.take(&options, 0, 201),
+            quota.take(0, 201),
             Err(Exhausted::Tokens),
             "a refusal takes nothing"
         );
-        assert_eq!(bucket.take(&options, 0, 200), Ok(()));
+        assert_eq!(quota.take(0, 200), Ok(()));
     }
 }

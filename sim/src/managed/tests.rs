@@ -161,6 +161,81 @@ async fn a_known_prefix_is_reported_and_shortens_the_first_token() {
     assert_eq!(truths[1].cached_tokens, Some(0));
 }
 
+/// A Converse request whose system prompt of 200 words ends at a cache point, where one is set.
+fn conversation(system: &str, cached: bool, end: &str) -> String {
+    let mut parts = vec![serde_json::json!({"text": system.repeat(200)})];
+    if cached {
+        parts.push(serde_json::json!({"cachePoint": {"type": "default"}}));
+    }
+    serde_json::json!({
+        "system": parts, "inferenceConfig": {"maxTokens": 2},
+        "messages": [{"role": "user", "content": [{"text": end}]}]
+    })
+    .to_string()
+}
+
+#[tokio::test]
+async fn bedrocks_own_api_caches_what_ends_at_a_cache_point_and_nothing_else() {
+    let options = ManagedOptions {
+        prompt_cache: true,
+        cache_min_tokens: 160,
+        prefill_token_us: 500,
+        ..plain()
+    };
+    let service = Running::managed(options).await;
+    let mut client = Client::connect(&service.address).await;
+    let mut usages = Vec::new();
+    for (system, cached, end) in [
+        ("a ", false, "one two"),
+        ("a ", true, "one two"),
+        ("a ", true, "three"),
+        ("a ", false, "three"),
+        ("b ", true, "three"),
+    ] {
+        let body = conversation(system, cached, end);
+        let answer = client.post("/model/m/converse", "", &body).await;
+        let answer: serde_json::Value = serde_json::from_str(&answer.body()).unwrap();
+        let usage = |name: &str| answer["usage"][name].as_u64().unwrap();
+        usages.push([
+            usage("inputTokens"),
+            usage("cacheReadInputTokens"),
+            usage("cacheWriteInputTokens"),
+        ]);
+    }
+    assert_eq!(
+        usages,
+        [
+            [202, 0, 0],
+            [2, 0, 200],
+            [1, 200, 0],
+            [201, 0, 0],
+            [1, 0, 200]
+        ]
+    );
+    // The same in a model's own form.
+    let body = serde_json::json!({
+        "anthropic_version": "bedrock-2023-05-31", "max_tokens": 2,
+        "system": [{"type": "text", "text": "a ".repeat(200), "cache_control": {"type": "ephemeral"}}],
+        "messages": [{"role": "user", "content": "four five six"}]
+    });
+    let answer = client.post("/model/m/invoke", "", &body.to_string()).await;
+    let told = answer.text();
+    assert!(
+        told.contains("x-amzn-bedrock-cache-read-input-token-count: 200"),
+        "{told}"
+    );
+    let answer: serde_json::Value = serde_json::from_str(&answer.body()).unwrap();
+    let usage = &answer["usage"];
+    assert_eq!(
+        (&usage["input_tokens"], &usage["cache_read_input_tokens"]),
+        (&3.into(), &200.into())
+    );
+    drop(client);
+    let after: Vec<u64> = service.stop().await.iter().map(first_token_after).collect();
+    assert!(after[0] >= 106_000_000 && after[1] >= 106_000_000);
+    assert!(after[2] < after[0] / 2, "{after:?}");
+}
+
 fn imported(cold: Cold) -> ManagedOptions {
     ManagedOptions {
         imported: true,

@@ -1,39 +1,38 @@
-//! The frames of Bedrock's ConverseStream. Written with code of its own, so that an error of the decoder under
-//! test cannot cancel out.
-
-use std::time::Instant;
+//! The frames of Bedrock's ConverseStream, and the bodies of Converse.
 
 use serde_json::{Value, json};
 
+use super::block::OpenBlock;
 use super::{Counts, named};
-use crate::engine::converse::stop_reason;
+use crate::aws::frame;
+use crate::clock::now;
+use crate::engine::bedrock::stop_reason;
+use crate::engine::guardrail::Verdict;
+use crate::engine::plan::Plan;
 use crate::engine::text::Addition;
 use crate::engine::tool_call::Call;
 use crate::truth::Field;
 
-/// What pads the frames of the service, so that their sizes do not tell their texts.
-const PADDING: &str = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
-
 /// Builds frames into a buffer of its own.
 pub(in crate::engine) struct Frames {
     pieces: Vec<u8>,
-    /// The content block that is open: its kind and tool.
-    open: Option<(Field, u16)>,
-    block: u64,
+    block: OpenBlock,
     made: usize,
-    begun: Instant,
+    /// When the request was read, ns.
+    begun: u64,
     pub(super) call: Option<Call>,
+    verdict: Option<Verdict>,
 }
 
 impl Frames {
-    pub(super) fn new(call: Option<&Call>) -> Self {
+    pub(super) fn new(plan: &Plan, begun: u64) -> Self {
         Self {
             pieces: Vec::with_capacity(512),
-            open: None,
-            block: 0,
+            block: OpenBlock::default(),
             made: 0,
-            begun: Instant::now(),
-            call: call.cloned(),
+            begun,
+            call: plan.call.clone(),
+            verdict: plan.verdict(),
         }
     }
 
@@ -46,13 +45,13 @@ impl Frames {
     pub(super) fn text(&mut self, added: &Addition, padding: u64) -> &[u8] {
         self.pieces.clear();
         let kind = (added.field, added.tool);
-        if self.open != Some(kind) {
+        if self.block.needs_another(kind) {
             self.close_block();
-            self.open = Some(kind);
+            self.block.open(kind);
             if added.field == Field::ToolArguments {
                 let (id, name) = named(self.call.as_ref(), added.tool);
                 let start = json!({"toolUse": {"toolUseId": id, "name": name}});
-                let start = json!({"contentBlockIndex": self.block, "start": start});
+                let start = json!({"contentBlockIndex": self.block.index(), "start": start});
                 self.event("contentBlockStart", start);
             }
         }
@@ -62,7 +61,7 @@ impl Frames {
             Field::Reasoning => json!({"reasoningContent": {"text": text}}),
             Field::ToolArguments => json!({"toolUse": {"input": text}}),
         };
-        let mut payload = json!({"contentBlockIndex": self.block, "delta": delta});
+        let mut payload = json!({"contentBlockIndex": self.block.index(), "delta": delta});
         if padding > 0 {
             payload["padding"] = "x".repeat(usize::try_from(padding).unwrap_or(0)).into();
         }
@@ -79,18 +78,14 @@ impl Frames {
 
     pub(super) fn usage(&mut self, counts: Counts) -> &[u8] {
         self.pieces.clear();
-        let payload = json!({"usage": usage(counts), "metrics": self.metrics()});
+        let mut payload = json!({"usage": usage(counts), "metrics": self.metrics()});
+        self.add_trace(&mut payload);
         self.event("metadata", payload);
         &self.pieces
     }
 
     pub(super) fn exception(&mut self) -> &[u8] {
-        let headers = [
-            (":exception-type", "internalServerException"),
-            (":content-type", "application/json"),
-            (":message-type", "exception"),
-        ];
-        self.pieces = frame(&headers, br#"{"message":"injected by the stand-in"}"#);
+        self.pieces = frame::exception("internalServerException", "injected by the stand-in");
         &self.pieces
     }
 
@@ -104,93 +99,53 @@ impl Frames {
 
     pub(super) fn nothing(&mut self) -> &[u8] {
         self.pieces.clear();
-        let payload = json!({"contentBlockIndex": self.block, "delta": {"text": ""}});
+        let payload = json!({"contentBlockIndex": self.block.index(), "delta": {"text": ""}});
         self.event("contentBlockDelta", payload);
         &self.pieces
     }
 
     pub(super) fn answer(&self, choices: &[Value], reason: &str, counts: Counts) -> String {
-        json!({
+        let mut answer = json!({
             "output": {"message": choices.first()},
             "stopReason": stop_reason(reason),
             "usage": usage(counts),
             "metrics": self.metrics()
-        })
-        .to_string()
+        });
+        self.add_trace(&mut answer);
+        answer.to_string()
     }
 
     fn metrics(&self) -> Value {
-        json!({"latencyMs": self.begun.elapsed().as_millis() as u64})
+        json!({"latencyMs": now().saturating_sub(self.begun) / 1_000_000})
+    }
+
+    fn add_trace(&self, payload: &mut Value) {
+        if let Some(trace) = self.verdict.as_ref().and_then(|it| it.trace.as_ref()) {
+            payload["trace"] = json!({"guardrail": trace});
+        }
     }
 
     fn close_block(&mut self) {
-        if self.open.take().is_some() {
-            self.event("contentBlockStop", json!({"contentBlockIndex": self.block}));
-            self.block += 1;
+        if let Some(index) = self.block.close() {
+            self.event("contentBlockStop", json!({"contentBlockIndex": index}));
         }
     }
 
     fn event(&mut self, kind: &str, mut payload: Value) {
         self.made += 1;
-        payload["p"] = PADDING[..1 + self.made * 7 % PADDING.len()].into();
-        let headers = [
-            (":event-type", kind),
-            (":content-type", "application/json"),
-            (":message-type", "event"),
-        ];
-        let bytes = frame(&headers, payload.to_string().as_bytes());
+        payload["p"] = frame::padding(self.made).into();
+        let bytes = frame::event(kind, payload.to_string().as_bytes());
         self.pieces.extend_from_slice(&bytes);
     }
 }
 
-/// `inputTokens` holds only what was not read from the cache.
+/// `inputTokens` holds only what was neither read from the cache nor written to it.
 fn usage(counts: Counts) -> Value {
     json!({
-        "inputTokens": counts.prompt - counts.cached,
+        "inputTokens": counts.uncached(),
         "outputTokens": counts.completion,
         "totalTokens": counts.prompt + counts.completion,
         "cacheReadInputTokens": counts.cached,
-        "cacheWriteInputTokens": 0
+        "cacheWriteInputTokens": counts.written
     })
-}
-
-/// One frame: total length, length of the headers, their CRC-32, headers, payload, CRC-32 of all.
-fn frame(headers: &[(&str, &str)], payload: &[u8]) -> Vec<u8> {
-    let mut lines = Vec::new();
-    for (name, value) in headers {
-        lines.push(name.len() as u8);
-        lines.extend_from_slice(name.as_bytes());
-        // A string of so many bytes.
-        lines.push(7);
-        lines.extend_from_slice(&(value.len() as u16).to_be_bytes());
-        lines.extend_from_slice(value.as_bytes());
-    }
-    let total = 12 + lines.len() + payload.len() + 4;
-    let mut frame = Vec::with_capacity(total);
-    frame.extend_from_slice(&(total as u32).to_be_bytes());
-    frame.extend_from_slice(&(lines.len() as u32).to_be_bytes());
-    frame.extend_from_slice(&crc32fast::hash(&frame).to_be_bytes());
-    frame.extend_from_slice(&lines);
-    frame.extend_from_slice(payload);
-    frame.extend_from_slice(&crc32fast::hash(&frame).to_be_bytes());
-    frame
-}
-
-#[cfg(test)]
-mod tests {
-    use super::frame;
-
-    #[test]
-    fn a_frame_is_that_of_a_capture() {
-        let headers = [
-            (":event-type", "messageStart"),
-            (":content-type", "application/json"),
-            (":message-type", "event"),
-        ];
-        let made = frame(&headers, br#"{"p":"abcdefghij","role":"assistant"}"#);
-        let hex: String = made.iter().map(|byte| format!("{byte:02x}")).collect();
-        // Of a public capture of Bedrock (agentgateway's test data).
-        assert!(hex.starts_with("0000008700000052e38183330b3a6576656e742d74797065"));
-        assert!(hex.ends_with("22726f6c65223a22617373697374616e74227d7459264a"));
-    }
 }
