@@ -32,9 +32,9 @@ fn printed(name: &str, arguments: &[&str]) -> Vec<String> {
 
 #[test]
 fn clients_get_through_the_taps_what_they_get_without_them() {
-    if !installed("clients") {
+    let Some(_turn) = installed("clients") else {
         return;
-    }
+    };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let at = engine(&runtime);
     let (outer, inner) = (free(), free());
@@ -61,9 +61,9 @@ fn clients_get_through_the_taps_what_they_get_without_them() {
 
 #[test]
 fn boto3_gets_through_a_tap_what_it_gets_without_it() {
-    if !installed("clients") {
+    let Some(_turn) = installed("clients") else {
         return;
-    }
+    };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let at = engine(&runtime);
     let outer = free();

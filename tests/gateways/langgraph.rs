@@ -67,9 +67,9 @@ fn task(agent: SocketAddr, body: &Value) -> (String, Value) {
 
 #[test]
 fn a_langgraph_agent_calls_its_tools_and_every_model_call_is_paired() {
-    if !installed("langgraph") {
+    let Some(_turn) = installed("langgraph") else {
         return;
-    }
+    };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let (engine, tools) = behind(&runtime);
     let (outer, inner, agent) = (free(), free(), free());

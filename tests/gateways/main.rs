@@ -5,6 +5,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
 mod clients;
+mod driven;
+mod engines;
+mod exports;
 mod langgraph;
 mod prometheus;
 mod referee;
@@ -21,10 +24,11 @@ use sim::truth::Log;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
-/// LiteLLM takes up to 40 s to import itself, more on a busy machine.
-const START: Duration = Duration::from_secs(150);
+/// LiteLLM takes up to 40 s to import itself, two of vLLM a minute and a half, more on a busy machine.
+const START: Duration = Duration::from_secs(300);
 const KEY: &str = "sk-5f2d9c7be1a04836925d7c3b8e6fa01d";
 
 fn script(name: &str) -> PathBuf {
@@ -41,8 +45,22 @@ fn target() -> PathBuf {
     )
 }
 
-/// Is the component there? Where it must be and is not, the test fails.
-fn installed(name: &str) -> bool {
+/// The tests run beside each other, but for those that start an engine: it takes all of a small machine, and
+/// what the others measure would be its doing.
+static TURN: RwLock<()> = RwLock::new(());
+
+/// Leave to run beside others, where the component is there. Where it must be and is not, the test fails.
+fn installed(name: &str) -> Option<RwLockReadGuard<'static, ()>> {
+    there(name).then(|| TURN.read().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Leave to run alone, where all these components are there.
+fn alone(names: &[&str]) -> Option<RwLockWriteGuard<'static, ()>> {
+    let all = names.iter().all(|name| there(name));
+    all.then(|| TURN.write().unwrap_or_else(PoisonError::into_inner))
+}
+
+fn there(name: &str) -> bool {
     let there = Command::new(script("install.sh"))
         .args(["--installed", name])
         .stdout(Stdio::null())
@@ -270,9 +288,9 @@ fn added_ttft_ms(found: &Through) -> Vec<f64> {
 
 #[test]
 fn litellm_keeps_the_call_id_and_its_own_figure_is_below_what_it_adds() {
-    if !installed("litellm") {
+    let Some(_turn) = installed("litellm") else {
         return;
-    }
+    };
     let arguments = |gateway: SocketAddr, inner: SocketAddr, engine: SocketAddr| {
         vec![
             gateway.port().to_string(),
@@ -355,9 +373,9 @@ fn own_delay_ms(call: &Call) -> Option<f64> {
 
 /// A program that passes everything through: paired, sound, bodies and events untouched.
 fn passes_everything(name: &str) {
-    if !installed(name) {
+    let Some(_turn) = installed(name) else {
         return;
-    }
+    };
     let arguments = |gateway: SocketAddr, inner: SocketAddr, _: SocketAddr| {
         vec![gateway.port().to_string(), inner.to_string()]
     };
@@ -396,9 +414,9 @@ fn haproxy_passes_everything_and_adds_little() {
 
 #[test]
 fn envoy_over_http2_on_both_sides_is_measured_in_a_class_of_its_own() {
-    if !installed("envoy") {
+    let Some(_turn) = installed("envoy") else {
         return;
-    }
+    };
     let arguments = |gateway: SocketAddr, inner: SocketAddr, _: SocketAddr| {
         vec![gateway.port().to_string(), inner.to_string()]
     };
@@ -420,9 +438,9 @@ fn envoy_over_http2_on_both_sides_is_measured_in_a_class_of_its_own() {
 
 #[test]
 fn vllm_router_keeps_the_call_id() {
-    if !installed("vllm-router") {
+    let Some(_turn) = installed("vllm-router") else {
         return;
-    }
+    };
     let arguments = |gateway: SocketAddr, inner: SocketAddr, _: SocketAddr| {
         vec![gateway.port().to_string(), inner.to_string()]
     };

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 const CALLS: usize = 12;
 
-fn get(at: SocketAddr, path: &str) -> String {
+pub(super) fn get(at: SocketAddr, path: &str) -> String {
     let request = format!("GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n");
     let got = exchange(&mut connect(at), request.as_bytes(), b"never");
     String::from_utf8_lossy(&got).into_owned()
@@ -84,9 +84,9 @@ fn promtool(text: &str) {
 
 #[test]
 fn prometheus_reads_every_family_and_both_kinds_of_histogram() {
-    if !installed("prometheus") {
+    let Some(_turn) = installed("prometheus") else {
         return;
-    }
+    };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let at = engine(&runtime);
     let (outer, inner) = (free(), free());

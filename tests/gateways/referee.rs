@@ -220,9 +220,9 @@ fn capture(to: &Path, ports: &[SocketAddr]) -> Option<Running> {
 
 #[test]
 fn captured_packets_lie_where_the_taps_say_that_the_bytes_passed() {
-    if !installed("tcpdump") {
+    let Some(_turn) = installed("tcpdump") else {
         return;
-    }
+    };
     let runtime = tokio::runtime::Runtime::new().unwrap();
     let at = engine(&runtime);
     let (outer, inner) = (free(), free());

@@ -5,23 +5,23 @@
 #   tests/real/install.sh                    all of them
 #   tests/real/install.sh nginx envoy        these
 #   tests/real/install.sh --installed nginx  installs nothing; exit 1 and one line for each missing
-#   tests/real/install.sh aiperf guidellm    load generators, for bench/generator only: not among all of them
+#   tests/real/install.sh guidellm           for bench/generator only: not among all of them
 #
 # Needs bash, python3 (3.11 or later, with venv) for the PyPI ones, apt-get for the Debian ones
-# (or the program itself on PATH). Exit 1 when one could not be installed, 2 on a wrong name.
+# (or the program itself on PATH), a C and C++ compiler for llama-cpp. Exit 1 when one could not be installed, 2 on a wrong name.
 set -uo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/place.sh"
 . "$real_src/install/pypi.sh"
 . "$real_src/install/debian.sh"
 
-all=(litellm envoy vllm-router clients langgraph nginx haproxy prometheus tcpdump)
-# Large, and no test needs them.
-others=(aiperf guidellm)
+all=(litellm envoy vllm-router clients langgraph nginx haproxy prometheus tcpdump aiperf llm-d-report vllm llama-cpp)
+# Large, and no test needs it.
+others=(guidellm)
 
 # kind_and_name WORD: prints "<kind> <component>".
 kind_and_name() {
     case "$1" in
-        litellm | envoy | vllm-router | clients | langgraph | aiperf | guidellm) echo "pypi $1" ;;
+        litellm | envoy | vllm-router | clients | langgraph | aiperf | guidellm | llm-d-report | vllm | llama-cpp) echo "pypi $1" ;;
         openai | httpx | h2 | aiohttp) echo "pypi clients" ;;
         nginx | haproxy | prometheus | tcpdump) echo "debian $1" ;;
         *) return 1 ;;
@@ -45,6 +45,9 @@ starts() {
         langgraph) "$bin/python" -c 'import importlib.metadata as m, langchain_mcp_adapters.tools, langchain.agents; print("langgraph", m.version("langgraph"))' ;;
         aiperf | guidellm) "$bin/$1" --help >/dev/null && "$bin/python" -c 'import importlib.metadata as m, sys; print(sys.argv[1], m.version(sys.argv[1]))' "$1" ;;
         vllm-router) "$bin/python" -c 'import importlib.metadata as m; print("vllm-router", m.version("vllm-router"))' ;;
+        llm-d-report) "$bin/python" -c 'import importlib.metadata as m, llmd_benchmark_report; print("llmd-benchmark-report", m.version("llmd-benchmark-report"))' ;;
+        vllm) "$bin/python" -c 'from vllm import __version__; from vllm.platforms import current_platform as p; assert p.is_cpu(); print("vllm", __version__)' 2>/dev/null | tail -n 1 ;;
+        llama-cpp) "$bin/llama-server" --version 2>&1 | grep -o 'version: .*' ;;
         envoy) "$bin/envoy" --version | grep -o 'version: .*' ;;
         nginx | haproxy) "$bin/$1" -v 2>&1 | head -n 1 ;;
         prometheus | tcpdump) "$bin/$1" --version 2>&1 | head -n 1 ;;

@@ -1,5 +1,6 @@
 # Sourced by install.sh: components that come from PyPI, each a virtual environment of its own
-# built by uv from a locked list in requirements/.
+# built by uv from a locked list in requirements/. A component that needs more than its list has a script
+# of its name beside this one, with before_install, after_install or both.
 
 uv_version=0.13.9
 
@@ -8,6 +9,7 @@ pypi_recipe() {
     python3 -c 'import sys; print("python", sys.version.split()[0])'
     echo "uv $uv_version"
     cat "$real_src/requirements/$1.txt"
+    find "$real_src/install" -name "$1[.-]*" -print0 | sort -z | xargs -0r cat
 }
 
 install_uv() {
@@ -31,6 +33,12 @@ install_pypi() {
     install_uv || return 1
     export UV_PYTHON_DOWNLOADS=never
     "$uv" venv --quiet --python "$(command -v python3)" "$real_home/$name" || return 1
-    "$uv" pip install --quiet --python "$real_home/$name/bin/python" \
-        --requirements "$real_src/requirements/$name.txt"
+    before_install() { :; }
+    after_install() { :; }
+    [ ! -f "$real_src/install/$name.sh" ] || . "$real_src/install/$name.sh"
+    before_install || return 1
+    # The list is whole: nothing beyond it is looked for.
+    "$uv" pip install --quiet --no-deps --python "$real_home/$name/bin/python" \
+        --requirements "$real_src/requirements/$name.txt" || return 1
+    after_install
 }
