@@ -1,5 +1,6 @@
 //! A chain: the ordered components of one configuration, and where the taps sit between them.
 
+mod api;
 mod check;
 mod gateway;
 mod scrape;
@@ -12,6 +13,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use api::Api;
 pub use gateway::{Forward, Gateway, HeaderEvidence, ProcessMatch, Recipe};
 pub use scrape::{Figure, Scrape, ScrapeKind};
 pub use sign::{AwsService, Sign};
@@ -40,9 +42,15 @@ pub struct Chain {
     pub gateway: Option<Gateway>,
     /// Where the client sends its requests: the outer tap, or the component itself when untapped. No path.
     pub entry: HttpUrl,
-    /// What precedes the dialect's own path, such as `/chat/completions`.
-    #[serde(default = "default_prefix")]
-    pub path_prefix: String,
+    /// The API that the entry speaks. Default `openai-chat`.
+    #[serde(default)]
+    pub api: Api,
+    /// With `api: converse`: a system prompt of at least so many characters ends in a cache point. Absent: none does.
+    #[serde(default)]
+    pub cache_system_from: Option<u64>,
+    /// What precedes the API's own path, such as `/chat/completions`. Default `/v1`; nothing with `api: converse`.
+    #[serde(default)]
+    pub path_prefix: Option<String>,
     /// The model's name as the entry knows it.
     pub model: String,
     /// The environment variable that holds the key; sent as `Authorization: Bearer`. Absent: no key is sent.
@@ -116,13 +124,11 @@ impl Chain {
         self.taps.iter().filter(move |tap| tap.position == position)
     }
 
-    /// The path of a request: the prefix and the dialect's own `path`, such as `/chat/completions`.
+    /// The path of a request: the prefix and the API's own `path`, such as `/chat/completions`.
     #[must_use]
     pub fn path(&self, path: &str) -> String {
-        format!("{}{}{path}", self.entry.path(), self.path_prefix)
+        let prefix = self.path_prefix.as_deref();
+        let prefix = prefix.unwrap_or_else(|| self.api.prefix());
+        format!("{}{prefix}{path}", self.entry.path())
     }
-}
-
-fn default_prefix() -> String {
-    "/v1".to_owned()
 }

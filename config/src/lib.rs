@@ -37,7 +37,7 @@ mod tree;
 pub mod variants;
 
 pub use calibration::Calibration;
-pub use chain::{Chain, ChainKind, Position, TapPoint};
+pub use chain::{Api, Chain, ChainKind, Position, TapPoint};
 pub use demo::Demo;
 pub use error::{ConfigError, Finding};
 pub use load::{Checked, Form, Report, from_text, load};

@@ -13,7 +13,7 @@ mod workload;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use agent::{Agent, AgentCall, AgentEndpoint, AgentTools, FilterCheck};
+pub use agent::{Agent, AgentCall, AgentCore, AgentEndpoint, AgentTools, FilterCheck};
 pub use experiment::{Action, ActionMethod, ActionRequest, Experiment, ExperimentKind, RaisedLoad};
 pub use limits::VerdictLimits;
 pub use probes::{

@@ -54,10 +54,13 @@ pub(crate) fn run(
     let targets: Vec<Arc<Target>> = plan
         .chains
         .iter()
-        .map(|c| Target::of(c, &plan.scenario.timeouts).map(Arc::new))
+        .map(|c| {
+            Target::of(c, &plan.scenario.timeouts, plan.scenario.workload.stream).map(Arc::new)
+        })
         .collect::<Result<_, _>>()?;
     crate::probe::check_keys(plan, &targets)?;
-    preflight::check(plan, &targets, &lanes, &vocabulary)?;
+    let asking = (&lanes, &*vocabulary);
+    preflight::check(plan, &targets, asking, (&*progress, stop))?;
     let tool_filter = crate::agent::check_filter(&plan.scenario, &lanes)?;
     let earlier = match plan.resume {
         true => Some(Earlier::read(plan)?),

@@ -204,6 +204,7 @@ impl Driver<'_, '_> {
         Recipe {
             vocabulary: stage.vocabulary.clone(),
             body: Body {
+                api: order.target.api,
                 model: order.model.clone(),
                 stream: workload.stream,
                 max_tokens: workload.output_tokens,

@@ -10,9 +10,11 @@ mod watch;
 pub(crate) use called::CalledTool;
 pub(crate) use watch::{Broken, Cut, TOTAL};
 
+use crate::api::{Api, InSession, SESSION};
 use crate::target::{REQUEST_HEADER, Target};
 use bytes::Bytes;
 use called::Calls;
+use ending::Ended;
 use http::header::{CONTENT_LENGTH, CONTENT_TYPE, TRANSFER_ENCODING};
 use http::{HeaderMap, HeaderValue, Method, Request};
 use http_body_util::Full;
@@ -20,13 +22,14 @@ use hyper::body::{Body as _, Incoming};
 use link::{Idle, Link};
 use record::client::{CallOutcome, ClientCall};
 use record::clock::{Nanos, now};
+use record::service::ServiceFault;
 use record::stamp::{Arrival, Passage};
 use record::stream::StreamRecord;
 use said::Said;
 use std::pin::Pin;
 use std::sync::Arc;
 use watch::{CONNECT, FIRST_BYTE, SILENCE, Watch};
-use wire::{Decoder, Dialect, Field, Limits, StreamEvent};
+use wire::{Decoder, Field, Limits, StreamEvent};
 
 /// Gaps kept of one call; a longer answer's later gaps are in its longest one only.
 const MAX_GAPS: usize = 65_536;
@@ -45,8 +48,8 @@ pub(crate) struct Ask {
     pub(crate) body: Bytes,
     /// Keep the answer's text and tool calls: an agent says them again in its next turn.
     pub(crate) collect: bool,
-    /// The answer is no model's: it is whole with its last byte, whatever is in it.
-    pub(crate) opaque: bool,
+    /// The call is one of a session.
+    pub(crate) session: Option<InSession>,
 }
 
 /// What came of it.
@@ -101,7 +104,8 @@ struct Live {
     stream: StreamRecord,
     calls: Calls,
     collect: bool,
-    opaque: bool,
+    /// The class of the first error, where a service said it.
+    service: Option<ServiceFault>,
 }
 
 impl Client {
@@ -134,6 +138,9 @@ impl Client {
             && let Ok(key) = HeaderValue::try_from(ClientCall::key_of(ask.cell, ask.seq))
         {
             headers.insert(REQUEST_HEADER, key);
+        }
+        if let Some(session) = &ask.session {
+            headers.insert(SESSION, session.id.clone());
         }
         *request.headers_mut() = headers;
         request
@@ -201,7 +208,8 @@ impl Client {
             .headers
             .get(CONTENT_TYPE)
             .and_then(|kind| kind.to_str().ok());
-        let mut decoder = Decoder::new(Dialect::OpenAiChat, kind, Limits::default());
+        let api = self.target.api;
+        let mut decoder = Decoder::new(api.dialect(), kind, Limits::default());
         let silence = self.target.timeouts.silence.get();
         watch.phase(silence, SILENCE);
         loop {
@@ -225,11 +233,7 @@ impl Client {
         };
         live.finish(&mut decoder, end.unwrap_or_else(now));
         let status = head.status.as_u16();
-        let (outcome, fault) = if live.opaque {
-            ending::judge_opaque(status)
-        } else {
-            ending::judge(status, &live.stream, &decoder)
-        };
+        let (outcome, fault) = live.judge(status, api, &decoder);
         live.told.call.outcome = outcome;
         live.told.call.fault = fault;
         Ok(())
@@ -256,6 +260,7 @@ impl Live {
         let started = now();
         let call = ClientCall {
             task: ask.task,
+            cold: ask.session.as_ref().and_then(|session| session.cold),
             warmup: ask.warmup,
             prompt_tokens: ask.prompt_tokens,
             ..ClientCall::unanswered(ask.cell, ask.seq, ask.intended, started)
@@ -271,7 +276,7 @@ impl Live {
             stream: StreamRecord::starting(started),
             calls: Calls::default(),
             collect: ask.collect,
-            opaque: ask.opaque,
+            service: None,
         }
     }
 
@@ -293,9 +298,14 @@ impl Live {
         let stream = &mut self.stream;
         let (before, last) = (stream.counts.text_events, stream.marks.last_text);
         let (text, calls, keep) = (&mut self.told.text, &mut self.calls, self.collect);
+        let (said, service) = (&self.told.said, &mut self.service);
+        let first = stream.counts.errors == 0;
         source(&mut |framed| {
             if keep {
                 collect(&framed, text, calls);
+            }
+            if first && service.is_none() {
+                *service = framed.events.iter().find_map(|event| said.class(event));
             }
             stream.observe(&framed, &passage);
         });
@@ -311,6 +321,22 @@ impl Live {
         }
     }
 
+    /// How an answer ended whose body ended as its framing promised.
+    fn judge(&self, status: u16, api: Api, decoder: &Decoder) -> (CallOutcome, Option<String>) {
+        let (said, error) = (&self.told.said, self.stream.error.as_deref());
+        let error = said.kind.as_deref().or(error);
+        ending::judge(&Ended {
+            status,
+            api,
+            stream: &self.stream,
+            decoder,
+            error,
+            service: self
+                .service
+                .or_else(|| ServiceFault::of(said.kind.as_deref()?, "")),
+        })
+    }
+
     /// Closes the row.
     fn end(self, result: Result<(), Failure>) -> Told {
         let Self {
@@ -320,7 +346,7 @@ impl Live {
             ..
         } = self;
         told.tools = calls.into_calls();
-        told.said.error = stream.error;
+        told.said.error = told.said.kind.take().or(stream.error);
         told.said.finish = stream.finish_reason;
         let call = &mut told.call;
         if let Err(failure) = result {
@@ -340,6 +366,7 @@ impl Live {
         if let Some(usage) = stream.usage {
             call.usage_prompt = narrow(usage.prompt_tokens);
             call.usage_cached = narrow(usage.cached_tokens);
+            call.usage_cache_write = narrow(usage.cache_write_tokens);
             call.usage_completion = narrow(usage.completion_tokens);
         }
         told

@@ -11,6 +11,7 @@
 //! | `trace` | when they are due and what they ask, by a recorded course |
 //! | [`prompt`] | what they ask: exact token counts, unique texts of one length |
 //! | `lanes`, `pacer` | threads that carry streams, and the one that keeps the schedule |
+//! | `api` | what a chain speaks: OpenAI's chat completions, Bedrock's Converse, an agent's own |
 //! | `client` | one call: one connection, every read stamped |
 //! | `cell` | open loop, closed loop, agents, the floor probe |
 //! | `agent` | the tools of agents over MCP, and the check of a tool filter |
@@ -22,6 +23,7 @@
 //! | `recorder`, `taps`, `judge` | rows, series, histograms, shards, and the verdict |
 
 mod agent;
+mod api;
 pub mod arrival;
 mod campaign;
 mod capacity;

@@ -172,6 +172,7 @@ impl<'a> Prober<'a> {
             client: Arc::new(Client::new(target.clone(), lanes, cut.clone())),
             vocabulary: self.stage.vocabulary.clone(),
             body: Body {
+                api: target.api,
                 model: self.plan.chains[at].chain.model.clone(),
                 stream: workload.stream,
                 max_tokens: workload.output_tokens,
@@ -240,7 +241,7 @@ impl Caller {
             prompt_tokens: tokens,
             body: self.body.of(messages, 0),
             collect: false,
-            opaque: false,
+            session: None,
         };
         self.client.call(lane, ask).await
     }

@@ -10,7 +10,7 @@ mod feed;
 mod lengths;
 mod vocabulary;
 
-pub(crate) use body::{Body, Message, Tools};
+pub(crate) use body::{Body, Message, Role, Tools};
 pub(crate) use feed::{Feed, Recipe, Systems};
 pub(crate) use lengths::{Lengths, Line};
 pub use vocabulary::Vocabulary;

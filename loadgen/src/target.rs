@@ -1,9 +1,10 @@
 //! A chain as the client sees it: where to send, and with which headers.
 
+use crate::api::{Api, agent_path};
 use crate::{LoadError, PlannedChain};
-use config::scenario::{Tenant, Timeouts};
+use config::scenario::{AgentEndpoint, Tenant, Timeouts};
 use config::{Chain, EnvName};
-use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
+use http::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, USER_AGENT};
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, ToSocketAddrs as _};
@@ -15,6 +16,11 @@ pub(crate) const REQUEST_HEADER: HeaderName = HeaderName::from_static("x-hopscop
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
     pub(crate) chain: String,
+    pub(crate) api: Api,
+    /// Answers are to be streamed.
+    pub(crate) stream: bool,
+    /// What precedes the API's own path.
+    pub(crate) prefix: String,
     /// Resolved once: a name server's delay is no part of a call.
     pub(crate) address: SocketAddr,
     pub(crate) uri: Uri,
@@ -27,7 +33,11 @@ pub(crate) struct Target {
 
 impl Target {
     /// Resolves the chain's address and builds its headers.
-    pub(crate) fn of(planned: &PlannedChain, timeouts: &Timeouts) -> Result<Self, LoadError> {
+    pub(crate) fn of(
+        planned: &PlannedChain,
+        timeouts: &Timeouts,
+        stream: bool,
+    ) -> Result<Self, LoadError> {
         let chain = &planned.chain;
         let wrong = |what: String| LoadError::Plan(format!("chain {}: {what}", chain.name));
         let place = chain.entry.authority();
@@ -40,18 +50,17 @@ impl Target {
                     "`entry` {place} does not resolve; correct it, or the name server"
                 ))
             })?;
-        let path = chain.path("/chat/completions");
-        let uri = path.parse().map_err(|error| {
-            wrong(format!(
-                "path {path} is not usable ({error}); correct `path_prefix`"
-            ))
-        })?;
+        let (api, prefix) = (Api::of(chain), chain.path(""));
+        let uri = uri(&format!("{prefix}{}", api.path(&chain.model, stream))).map_err(wrong)?;
         let overhead = chain
             .gateway
             .as_ref()
             .and_then(|g| g.overhead_header.as_ref());
         Ok(Self {
             chain: chain.name.clone(),
+            api,
+            stream,
+            prefix,
             address,
             uri,
             headers: headers(chain).map_err(wrong)?,
@@ -61,11 +70,35 @@ impl Target {
         })
     }
 
-    /// The same entry, asked at another path.
-    pub(crate) fn at(&self, path: &str) -> Result<Self, LoadError> {
+    /// The same entry as an agent.
+    pub(crate) fn agent(&self, endpoint: &AgentEndpoint) -> Result<Self, LoadError> {
+        let path = agent_path(endpoint);
         let uri = path.parse().map_err(|error| {
-            LoadError::Plan(format!("agent.endpoint.path {path}: {error}; correct it"))
+            LoadError::Plan(format!("agent.endpoint: {path}: {error}; correct it"))
         })?;
+        let mut headers = self.headers.clone();
+        if endpoint.agentcore.is_some() {
+            // The runtime passes it on, and an agent may go by it.
+            let accept = if self.stream {
+                "text/event-stream"
+            } else {
+                "application/json"
+            };
+            headers.insert(ACCEPT, HeaderValue::from_static(accept));
+        }
+        Ok(Self {
+            api: Api::of_agent(endpoint),
+            uri,
+            headers,
+            ..self.clone()
+        })
+    }
+
+    /// The same chain, asked for another model.
+    pub(crate) fn asking(&self, model: &str) -> Result<Self, LoadError> {
+        let path = format!("{}{}", self.prefix, self.api.path(model, self.stream));
+        let uri =
+            uri(&path).map_err(|what| LoadError::Plan(format!("chain {}: {what}", self.chain)))?;
         Ok(Self {
             uri,
             ..self.clone()
@@ -100,6 +133,11 @@ impl Target {
     pub(crate) fn place(&self) -> String {
         format!("http://{}{}", self.address, self.uri)
     }
+}
+
+fn uri(path: &str) -> Result<Uri, String> {
+    path.parse()
+        .map_err(|error| format!("path {path} is not usable ({error}); correct `path_prefix`"))
 }
 
 fn headers(chain: &Chain) -> Result<HeaderMap, String> {

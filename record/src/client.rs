@@ -1,6 +1,7 @@
 //! One call as the load generator saw it: a row of `calls.parquet`.
 
 use crate::clock::Nanos;
+use crate::service::ServiceFault;
 use serde::{Deserialize, Serialize};
 
 /// How a call ended for the client.
@@ -23,6 +24,9 @@ pub enum CallOutcome {
     TimedOut,
     /// Still running when the cell ended: its latencies are lower bounds.
     CutOff,
+    /// A managed service failed it and said why: before an answer, or by an exception in its stream (the status tells
+    /// which).
+    Service(ServiceFault),
 }
 
 impl CallOutcome {
@@ -38,6 +42,7 @@ impl CallOutcome {
             Self::Transport => "transport",
             Self::TimedOut => "timed-out",
             Self::CutOff => "cut-off",
+            Self::Service(fault) => fault.name(),
         }
     }
 
@@ -57,6 +62,10 @@ pub struct ClientCall {
     pub seq: u64,
     /// The agent task that the call belongs to, and its turn; `None` outside agent cells.
     pub task: Option<(u32, u16)>,
+    /// The call is one of a session of an agent service: `true` of its first, with which the session starts, `false`
+    /// behind one that was answered. `None` outside sessions, and where no earlier call of the session was answered:
+    /// then it is not known whether the session was up.
+    pub cold: Option<bool>,
     /// Sent during warm-up: in the record, out of every figure.
     pub warmup: bool,
     /// When the schedule wanted it sent. In a closed loop: when its worker was free.
@@ -93,6 +102,8 @@ pub struct ClientCall {
     pub usage_prompt: Option<u32>,
     /// Of these, cached.
     pub usage_cached: Option<u32>,
+    /// Of these, written to a cache, for which a service may charge more.
+    pub usage_cache_write: Option<u32>,
     /// Completion tokens as the server counted them.
     pub usage_completion: Option<u32>,
     /// Content events.
@@ -113,6 +124,7 @@ impl ClientCall {
             cell,
             seq,
             task: None,
+            cold: None,
             warmup: false,
             intended,
             started,
@@ -131,6 +143,7 @@ impl ClientCall {
             prompt_tokens: 0,
             usage_prompt: None,
             usage_cached: None,
+            usage_cache_write: None,
             usage_completion: None,
             text_events: 0,
             longest_gap: None,

@@ -20,6 +20,7 @@ pub mod rundir;
 #[cfg(test)]
 mod sample;
 pub mod scrape;
+pub mod service;
 pub mod span;
 pub mod stamp;
 pub mod stream;

@@ -158,7 +158,9 @@ impl StreamRecord {
             StreamEvent::Empty { .. } => self.counts.empty += 1,
             StreamEvent::Unknown => self.counts.unknown += 1,
             StreamEvent::Server(figures) => self.server(*figures),
-            StreamEvent::Guardrail(found) => self.guardrail = Some(*found),
+            StreamEvent::Guardrail(found) => {
+                self.guardrail.get_or_insert_default().add(*found);
+            }
             StreamEvent::Role { .. } | StreamEvent::ToolCall { .. } => {}
         }
         false

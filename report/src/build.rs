@@ -8,6 +8,7 @@ mod probe;
 mod repetition;
 mod row;
 mod server;
+mod session;
 mod strata;
 mod task;
 #[cfg(test)]

@@ -95,6 +95,9 @@ pub struct AgentRows {
     pub model: Option<LegRow>,
     /// Sum over a task's tool calls; `None` where the agent has no tools.
     pub tool: Option<LegRow>,
+    /// TTFT and E2E of the calls that start a session of an agent service, and of those that find theirs there,
+    /// apart; empty without sessions.
+    pub sessions: Vec<LegRow>,
     /// Tool by tool.
     pub tools: Vec<ToolRow>,
 }

@@ -47,6 +47,7 @@ mod reply;
 mod request;
 mod script;
 mod shape;
+mod stop;
 #[cfg(test)]
 mod tests;
 mod text;

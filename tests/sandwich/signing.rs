@@ -21,7 +21,7 @@ const PATH: &str = "/model/arn%3Aaws%3Abedrock%3Aus-east-1%3A1%3Aimported-model%
 const BODY: &str = r#"{"messages":[{"role":"user","content":[{"text":"hi"}]}]}"#;
 
 /// A signing tap before a server, with keys from an agent.
-struct Signing {
+pub(crate) struct Signing {
     tap: Child,
     at: SocketAddr,
     server: SocketAddr,
@@ -50,6 +50,26 @@ impl Signing {
     }
 
     fn before(server: SocketAddr) -> Self {
+        Self::with_keys_of(server, |dir, agent| {
+            vec![
+                (
+                    "AWS_CONTAINER_CREDENTIALS_FULL_URI",
+                    format!("http://{agent}/v1/credentials"),
+                ),
+                (
+                    "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
+                    dir.join("token").display().to_string(),
+                ),
+            ]
+        })
+    }
+
+    /// Before `server`, with keys from where these variables of its environment say; they are given its folder, in which
+    /// `token` is a file, and where the agent is.
+    pub(crate) fn with_keys_of(
+        server: SocketAddr,
+        source: impl FnOnce(&Path, SocketAddr) -> Vec<(&'static str, String)>,
+    ) -> Self {
         let at = free();
         let dir = tempfile::tempdir().unwrap();
         let write = |name: &str, text: &str| std::fs::write(dir.path().join(name), text).unwrap();
@@ -79,14 +99,7 @@ impl Signing {
             .env_remove("AWS_PROFILE")
             .env("HOME", dir.path())
             .env("AWS_EC2_METADATA_DISABLED", "true")
-            .env(
-                "AWS_CONTAINER_CREDENTIALS_FULL_URI",
-                format!("http://{agent_at}/v1/credentials"),
-            )
-            .env(
-                "AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE",
-                dir.path().join("token"),
-            )
+            .envs(source(dir.path(), agent_at))
             .stderr(std::fs::File::create(dir.path().join("log")).unwrap())
             .spawn()
             .unwrap();
@@ -126,7 +139,7 @@ impl Signing {
         String::from_utf8_lossy(&got).into_owned()
     }
 
-    fn ask(&self) -> String {
+    pub(crate) fn ask(&self) -> String {
         let length = BODY.len();
         let fields = format!(
             "Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n"
@@ -135,7 +148,7 @@ impl Signing {
     }
 
     /// Checks the signature as the service does: from what was received.
-    fn verify(&self, head: &str, body: &[u8]) -> String {
+    pub(crate) fn verify(&self, head: &str, body: &[u8]) -> String {
         let value = |wanted: &str| {
             let mut fields = head.lines().filter_map(|line| line.split_once(": "));
             let found = fields.find(|(name, _)| name.eq_ignore_ascii_case(wanted));
@@ -192,7 +205,7 @@ impl Signing {
     }
 
     /// Asks until an answer is such as is waited for.
-    fn ask_until(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
+    pub(crate) fn ask_until(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         let begun = Instant::now();
         loop {
             let got = self.ask();
@@ -204,7 +217,7 @@ impl Signing {
         }
     }
 
-    fn log(&self) -> String {
+    pub(crate) fn log(&self) -> String {
         std::fs::read_to_string(self.dir.path().join("log")).unwrap()
     }
 }

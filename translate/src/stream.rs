@@ -67,14 +67,23 @@ struct Chunks {
     /// Up to the first choice.
     prefix: Vec<u8>,
     include_usage: bool,
-    /// The content block of each tool that was called; its place here is its `index`.
-    tools: Vec<u64>,
+    /// The tools that were called; the place of one is its `index`.
+    tools: Vec<Called>,
     /// The finish reason is written.
     finished: bool,
     /// The terminal marker or an error is written.
     ended: bool,
     /// Where the last frame ended.
     read: u64,
+}
+
+/// A tool that was called.
+#[derive(Debug)]
+struct Called {
+    /// Its content block.
+    block: u64,
+    /// It was given arguments.
+    given: bool,
 }
 
 #[derive(Deserialize)]
@@ -100,6 +109,13 @@ struct ToolUse<'a> {
     tool_use_id: &'a RawValue,
     #[serde(borrow)]
     name: &'a RawValue,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct BlockStop {
+    #[serde(default)]
+    content_block_index: u64,
 }
 
 #[derive(Deserialize)]
@@ -183,7 +199,10 @@ impl Chunks {
                 let block: BlockStart<'_> = serde_json::from_slice(payload)?;
                 if let Some(tool) = block.start.tool_use {
                     let index = self.tools.len();
-                    self.tools.push(block.content_block_index);
+                    self.tools.push(Called {
+                        block: block.content_block_index,
+                        given: false,
+                    });
                     self.delta(out, |out| {
                         tool_index(out, index);
                         out.extend_from_slice(br#","id":"#);
@@ -197,6 +216,15 @@ impl Chunks {
             "contentBlockDelta" => {
                 let block: BlockDelta<'_> = serde_json::from_slice(payload)?;
                 self.block(&block, out);
+            }
+            "contentBlockStop" => {
+                let block: BlockStop = serde_json::from_slice(payload)?;
+                // A tool without parameters gets no input, or an empty one: to OpenAI's clients that is `{}`.
+                if let Some(tool) = self.tool(block.content_block_index)
+                    && !self.tools[tool].given
+                {
+                    self.arguments(tool, "\"{}\"", out);
+                }
             }
             "messageStop" => {
                 let stop: Stop = serde_json::from_slice(payload)?;
@@ -241,20 +269,28 @@ impl Chunks {
                 });
             }
         }
-        let tool = self
-            .tools
-            .iter()
-            .rposition(|at| *at == block.content_block_index);
+        let tool = self.tool(block.content_block_index);
         if let (Some(input), Some(tool)) = (&block.delta.tool_use, tool)
             && input.input.get() != "\"\""
         {
-            self.delta(out, |out| {
-                tool_index(out, tool);
-                out.extend_from_slice(br#","function":{"arguments":"#);
-                out.extend_from_slice(input.input.get().as_bytes());
-                out.extend_from_slice(b"}}]");
-            });
+            self.arguments(tool, input.input.get(), out);
         }
+    }
+
+    /// The tool that the content block at `index` calls.
+    fn tool(&self, index: u64) -> Option<usize> {
+        self.tools.iter().rposition(|tool| tool.block == index)
+    }
+
+    /// A piece of a tool's arguments: a JSON string.
+    fn arguments(&mut self, tool: usize, piece: &str, out: &mut Vec<u8>) {
+        self.tools[tool].given = true;
+        self.delta(out, |out| {
+            tool_index(out, tool);
+            out.extend_from_slice(br#","function":{"arguments":"#);
+            out.extend_from_slice(piece.as_bytes());
+            out.extend_from_slice(b"}}]");
+        });
     }
 
     /// A chunk with one choice, whose delta `write` writes.
@@ -302,195 +338,4 @@ fn tool_index(out: &mut Vec<u8>, index: usize) {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-    use serde_json::{Value, json};
-    use wire::eventstream::encode;
-    use wire::{Decoder, Dialect, Limits, StreamEvent};
-
-    fn event(kind: &str, payload: &Value) -> Vec<u8> {
-        let headers = [
-            (":event-type", kind),
-            (":content-type", "application/json"),
-            (":message-type", "event"),
-        ];
-        encode(&headers, payload.to_string().as_bytes())
-    }
-
-    fn naming() -> Naming {
-        Naming {
-            id: "chatcmpl-1".to_owned(),
-            model: "a\"b".to_owned(),
-            created: 7,
-        }
-    }
-
-    fn written(bytes: &[u8], cuts: &[usize], include_usage: bool) -> String {
-        let mut stream = Stream::new(&naming(), include_usage);
-        let mut out = Vec::new();
-        let mut from = 0;
-        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut % (bytes.len() + 1)).collect();
-        cuts.sort_unstable();
-        for cut in cuts.into_iter().chain([bytes.len()]) {
-            stream.feed(&bytes[from..cut], &mut out);
-            from = cut;
-        }
-        stream.finish(&mut out);
-        String::from_utf8(out).unwrap()
-    }
-
-    fn answer() -> Vec<u8> {
-        [
-            event("messageStart", &json!({"p": "abc", "role": "assistant"})),
-            event("contentBlockDelta", &json!({"contentBlockIndex": 0, "delta": {"reasoningContent": {"text": "hm"}}})),
-            event("contentBlockDelta", &json!({"contentBlockIndex": 1, "delta": {"text": "Gr\u{fc}\n\"x\""}, "p": "ab"})),
-            event("contentBlockDelta", &json!({"contentBlockIndex": 1, "delta": {"text": ""}})),
-            event("contentBlockStop", &json!({"contentBlockIndex": 1})),
-            event("contentBlockStart", &json!({"contentBlockIndex": 2, "start": {"toolUse": {"toolUseId": "t1", "name": "f"}}})),
-            event("contentBlockDelta", &json!({"contentBlockIndex": 2, "delta": {"toolUse": {"input": "{\"x\""}}})),
-            event("contentBlockDelta", &json!({"contentBlockIndex": 2, "delta": {"toolUse": {"input": ": 1}"}}})),
-            event("messageStop", &json!({"stopReason": "tool_use"})),
-            event("metadata", &json!({"usage": {"inputTokens": 3, "outputTokens": 4, "totalTokens": 7, "cacheReadInputTokens": 2}, "metrics": {"latencyMs": 9}})),
-        ]
-        .concat()
-    }
-
-    fn data(text: &str) -> Vec<Value> {
-        text.split("\n\n")
-            .filter_map(|one| one.strip_prefix("data: "))
-            .filter(|one| *one != "[DONE]")
-            .map(|one| serde_json::from_str(one).unwrap())
-            .collect()
-    }
-
-    #[test]
-    fn frames_become_chunks() {
-        let text = written(&answer(), &[], true);
-        assert!(text.ends_with("data: [DONE]\n\n"));
-        let chunks = data(&text);
-        for chunk in &chunks {
-            assert_eq!(chunk["id"], "chatcmpl-1");
-            assert_eq!(
-                (&chunk["model"], &chunk["created"]),
-                (&json!("a\"b"), &json!(7))
-            );
-        }
-        let deltas: Vec<&Value> = chunks
-            .iter()
-            .map(|chunk| &chunk["choices"][0]["delta"])
-            .collect();
-        assert_eq!(deltas[0], &json!({"role": "assistant", "content": ""}));
-        assert_eq!(deltas[1], &json!({"reasoning_content": "hm"}));
-        assert_eq!(deltas[2], &json!({"content": "Gr\u{fc}\n\"x\""}));
-        assert_eq!(
-            deltas[3],
-            &json!({"tool_calls": [{"index": 0, "id": "t1", "type": "function", "function": {"name": "f", "arguments": ""}}]})
-        );
-        assert_eq!(
-            deltas[5],
-            &json!({"tool_calls": [{"index": 0, "function": {"arguments": ": 1}"}}]})
-        );
-        assert_eq!(chunks[6]["choices"][0]["finish_reason"], "tool_calls");
-        assert_eq!(chunks[6]["choices"][0]["stop_reason"], "tool_use");
-        assert_eq!(
-            chunks[7]["usage"],
-            json!({"prompt_tokens": 5, "completion_tokens": 4, "total_tokens": 9, "prompt_tokens_details": {"cached_tokens": 2}})
-        );
-        assert_eq!(chunks[7]["choices"], json!([]));
-        assert_eq!(data(&written(&answer(), &[], false)).len(), 7);
-    }
-
-    /// What hopscope itself reads of the one and of the other is the same.
-    #[test]
-    fn both_dialects_say_the_same() {
-        let read = |dialect, kind, bytes: &[u8]| {
-            let mut decoder = Decoder::new(dialect, Some(kind), Limits::default());
-            let (mut texts, mut finish, mut usage, mut done) = (Vec::new(), None, None, false);
-            let mut sink = |framed: wire::Framed<'_>| {
-                for event in framed.events {
-                    match event {
-                        StreamEvent::Text(text) => texts.push((text.field, text.text.to_owned())),
-                        StreamEvent::Finish { reason, .. } => finish = Some(*reason),
-                        StreamEvent::Usage(found) => {
-                            usage = Some((
-                                found.prompt_tokens,
-                                found.completion_tokens,
-                                found.cached_tokens,
-                            ));
-                        }
-                        StreamEvent::Done => done = true,
-                        _ => {}
-                    }
-                }
-            };
-            decoder.feed(bytes, &mut sink);
-            decoder.finish(&mut sink);
-            (texts, finish, usage, done)
-        };
-        let theirs = read(
-            Dialect::Converse,
-            "application/vnd.amazon.eventstream",
-            &answer(),
-        );
-        let ours = read(
-            Dialect::OpenAiChat,
-            "text/event-stream",
-            written(&answer(), &[], true).as_bytes(),
-        );
-        assert_eq!(theirs, ours);
-        assert!(theirs.3 && theirs.0.len() == 4);
-    }
-
-    #[test]
-    fn an_exception_is_an_error_in_the_stream_and_its_end() {
-        let headers = [
-            (":exception-type", "throttlingException"),
-            (":content-type", "application/json"),
-            (":message-type", "exception"),
-        ];
-        let bytes = [
-            event("messageStart", &json!({"role": "assistant"})),
-            encode(&headers, br#"{"message":"Too many tokens"}"#),
-            event(
-                "contentBlockDelta",
-                &json!({"contentBlockIndex": 0, "delta": {"text": "late"}}),
-            ),
-        ]
-        .concat();
-        let text = written(&bytes, &[], true);
-        let found = data(&text);
-        assert_eq!(found.len(), 2);
-        assert_eq!(found[1]["error"]["message"], "Too many tokens");
-        assert_eq!(found[1]["error"]["code"], "rate_limit_exceeded");
-        assert_eq!(found[1]["error"]["original"]["type"], "throttlingException");
-        assert!(!text.contains("[DONE]") && !text.contains("late"));
-    }
-
-    #[test]
-    fn a_stream_that_is_cut_or_damaged_says_so() {
-        let whole = answer();
-        let cut = written(&whole[..whole.len() - 20], &[], true);
-        let mut damaged = whole.clone();
-        damaged[200] ^= 1;
-        for text in [cut, written(&damaged, &[], true)] {
-            assert!(!text.contains("[DONE]"), "{text}");
-            assert_eq!(
-                data(&text).last().unwrap()["error"]["code"],
-                "incomplete_stream"
-            );
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn where_the_bytes_are_split_changes_nothing(cuts in prop::collection::vec(any::<usize>(), 0..20)) {
-            prop_assert_eq!(written(&answer(), &cuts, true), written(&answer(), &[], true));
-        }
-
-        #[test]
-        fn no_bytes_make_it_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
-            let _ = written(&bytes, &[], true);
-        }
-    }
-}
+mod tests;

@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::event::{Guardrail, ServerFigures, Usage};
+use crate::guardrail;
 use crate::text::Text;
 use crate::tokens::Tokens;
 
@@ -17,7 +18,7 @@ pub(crate) struct Added {
     /// Counts and times, which come on the last event of a stream.
     pub(crate) metrics: Option<(Tokens, ServerFigures)>,
     pub(crate) guardrail: Option<Guardrail>,
-    /// Metrics that cannot be read.
+    /// Metrics or a trace that cannot be read.
     pub(crate) odd: bool,
 }
 
@@ -28,6 +29,9 @@ struct Members<'a> {
     metrics: Option<&'a RawValue>,
     #[serde(borrow, default, rename = "amazon-bedrock-guardrailAction")]
     action: Option<Text<'a>>,
+    /// As Converse's `trace`, but for the names within.
+    #[serde(borrow, default, rename = "amazon-bedrock-trace")]
+    trace: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
@@ -57,13 +61,19 @@ impl Added {
             return Self::default();
         };
         let metrics = members.metrics.map(metrics);
+        let trace = members.trace.map(guardrail::read);
+        let action = members.action.map(|action| Guardrail {
+            intervened: action.as_str() == "INTERVENED",
+            ..Guardrail::default()
+        });
+        let mut guardrail = trace.flatten();
+        if let Some(action) = action {
+            guardrail.get_or_insert_default().add(action);
+        }
         Self {
-            odd: metrics == Some(None),
+            odd: metrics == Some(None) || trace == Some(None),
             metrics: metrics.flatten(),
-            guardrail: members.action.map(|action| Guardrail {
-                intervened: action.as_str() == "INTERVENED",
-                ..Guardrail::default()
-            }),
+            guardrail,
         }
     }
 }
@@ -199,6 +209,22 @@ mod tests {
             };
             assert_eq!(added.guardrail, Some(guardrail));
         }
+        let trace = |assessments: &str| {
+            Added::of(&format!(
+                r#"{{"stop_reason":"x","amazon-bedrock-guardrailAction":"NONE","amazon-bedrock-trace":{{"guardrail":{assessments}}}}}"#
+            ))
+        };
+        // The names differ from Converse's; so may the order.
+        let added = trace(
+            r#"{"input":{"g":{"topicPolicy":{"topics":[{"action":"BLOCKED"}]},"invocationMetrics":{"guardrailProcessingLatency":7,"usage":{"topicPolicyUnits":2}}}},"outputs":[{"g":{"invocationMetrics":{"guardrailProcessingLatency":4,"usage":{"topicPolicyUnits":1}}}}]}"#,
+        );
+        let seen = added.guardrail.unwrap();
+        assert_eq!(
+            (seen.intervened, seen.latency_ms, seen.units.topic),
+            (true, Some(11), Some(3))
+        );
+        let odd = Added::of(r#"{"amazon-bedrock-trace":[1]}"#);
+        assert_eq!((odd.guardrail, odd.odd), (None, true));
         let odd = Added::of(r#"{"amazon-bedrock-invocationMetrics":[1]}"#);
         assert_eq!((odd.metrics, odd.odd), (None, true));
     }

@@ -72,8 +72,10 @@ impl Converse {
         }
         events.extend(answer.stop_reason.as_ref().map(|r| self.finish(r.as_str())));
         self.figures(answer.usage, answer.metrics, answer.trace, &mut events);
-        if let (true, Some(message)) = (events.is_empty(), answer.message.as_ref()) {
-            events.push(Fault::coded(message.as_str(), None));
+        let (message, kind) = (answer.message.as_ref(), answer.kind.as_ref());
+        if events.is_empty() && (message.is_some() || kind.is_some()) {
+            let message = message.map_or("", |message| message.as_str());
+            events.push(Fault::coded(message, kind.map(|kind| kind.as_str())));
         }
         if events.is_empty() {
             return self.counts.unknown(place, sink);

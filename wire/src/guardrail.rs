@@ -1,6 +1,6 @@
-//! What a guardrail's trace says: `trace.guardrail` of Converse, whose assessments of input and output are
-//! objects by the guardrail's id, one or a list each. The shapes are those of `GuardrailTraceAssessment` in the
-//! service model `bedrock-runtime` 2023-09-30.
+//! What a guardrail's trace says: `trace` of Converse and `amazon-bedrock-trace` of InvokeModel, whose assessments of
+//! input and output are objects by the guardrail's id, one or a list each. The shapes are those of
+//! `GuardrailTraceAssessment` in the service model `bedrock-runtime` 2023-09-30; the names around them differ.
 
 use std::fmt;
 
@@ -118,7 +118,8 @@ impl<'de> Visitor<'de> for FoundVisitor {
 }
 
 impl Guardrail {
-    fn add(&mut self, other: Self) {
+    /// Takes what another part of the same answer says of the guardrail.
+    pub fn add(&mut self, other: Self) {
         let (mine, others) = (&mut self.units, other.units);
         for (mine, other) in [
             (&mut mine.topic, others.topic),

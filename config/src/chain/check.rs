@@ -15,6 +15,7 @@ impl Form for Chain {
         self.check_listeners(report);
         self.check_entry(report);
         self.check_headers(report);
+        super::api::check(self, report);
         super::scrape::check(&self.scrape, report);
         if let Some(gateway) = &self.gateway {
             check_gateway(gateway, report);
@@ -57,7 +58,7 @@ impl Chain {
     }
 
     fn check_address(&self, report: &mut Report<'_>) {
-        let prefix = &self.path_prefix;
+        let prefix = self.path_prefix.as_deref().unwrap_or_default();
         if !prefix.is_empty()
             && (!prefix.starts_with('/')
                 || prefix.ends_with('/')

@@ -74,7 +74,7 @@ pub(super) fn check(at: &str, tap: &TapPoint, report: &mut Report<'_>) {
 
 /// The form of a model's name: `modelId` of Converse, at most 2048 characters: an id or profile with a dot after its
 /// provider, or an ARN of Bedrock or SageMaker.
-fn is_model(name: &str) -> bool {
+pub(super) fn is_model(name: &str) -> bool {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:/".contains(c);
     let form = if name.starts_with("arn:") {
         let service = name.split(':').nth(2);

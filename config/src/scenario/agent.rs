@@ -30,14 +30,31 @@ pub struct Agent {
 }
 
 /// An agent that is measured from outside, as a black box: AgentCore Runtime, a LangGraph server. Its
-/// answer may be JSON or an event stream of any kind; a task is over with its last byte.
+/// answer may be JSON or an event stream of any kind; a call of it is over with its last byte. It has `path` or
+/// `agentcore`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AgentEndpoint {
-    /// The path at the chain's entry, in place of the chain's own, such as `/invocations` or `/run`.
-    pub path: String,
+    /// The path at the chain's entry, in place of the chain's own, such as `/invocations` or `/run`. A task is one call.
+    #[serde(default)]
+    pub path: Option<String>,
+    /// The agent is one of AgentCore's runtime. A task is a session of `turns` calls, one after the other; the first
+    /// starts it cold. Cold and warm calls are told apart.
+    #[serde(default)]
+    pub agentcore: Option<AgentCore>,
     /// The body, as JSON; `{prompt}` in it becomes the prompt's words. Such as `{"prompt": "{prompt}"}`.
     pub body: String,
+}
+
+/// An agent of Bedrock AgentCore's runtime. Requests go out unsigned, as with `api: converse`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AgentCore {
+    /// Its ARN, such as `arn:aws:bedrock-agentcore:us-east-1:123456789012:runtime/my_agent-AbCdEf1234`.
+    pub runtime: String,
+    /// The endpoint of the runtime, or its version. Default `DEFAULT`.
+    #[serde(default = "default_qualifier")]
+    pub qualifier: String,
 }
 
 /// The tools of an agent. Every request offers all that the server lists to the run's key. In the turns
@@ -87,6 +104,10 @@ pub struct FilterCheck {
     pub may_not: Vec<String>,
 }
 
+fn default_qualifier() -> String {
+    "DEFAULT".to_owned()
+}
+
 fn default_turns() -> u32 {
     5
 }
@@ -134,18 +155,27 @@ pub(super) fn check(agent: &Agent, report: &mut Report<'_>) {
 }
 
 fn check_endpoint(agent: &Agent, endpoint: &AgentEndpoint, report: &mut Report<'_>) {
-    if agent.tools.is_some() || agent.turns != 1 {
+    if agent.tools.is_some() || (agent.turns != 1 && endpoint.agentcore.is_none()) {
         report.add(
             "agent.endpoint",
             "a black box takes its turns and calls its tools itself; write `turns: 1` and leave out `tools`"
                 .to_owned(),
         );
     }
-    if !endpoint.path.starts_with('/') {
+    if endpoint.path.is_some() == endpoint.agentcore.is_some() {
+        report.add(
+            "agent.endpoint",
+            "an endpoint has either `path` or `agentcore`; write one of them".to_owned(),
+        );
+    }
+    if let Some(path) = endpoint.path.as_ref().filter(|path| !path.starts_with('/')) {
         report.add(
             "agent.endpoint.path",
-            format!("`{}` is no path; begin it with /", endpoint.path),
+            format!("`{path}` is no path; begin it with /"),
         );
+    }
+    if let Some(agentcore) = &endpoint.agentcore {
+        check_agentcore(agentcore, report);
     }
     let filled = endpoint.body.replace("{prompt}", "word");
     if serde_json::from_str::<serde_json::Value>(&filled).is_err() || filled == endpoint.body {
@@ -155,4 +185,45 @@ fn check_endpoint(agent: &Agent, endpoint: &AgentEndpoint, report: &mut Report<'
                 .to_owned(),
         );
     }
+}
+
+fn check_agentcore(agent: &AgentCore, report: &mut Report<'_>) {
+    let runtime = &agent.runtime;
+    let parts: Vec<&str> = runtime.splitn(6, ':').collect();
+    let named = match parts[..] {
+        [
+            "arn",
+            partition,
+            "bedrock-agentcore",
+            region,
+            account,
+            resource,
+        ] => {
+            partition.starts_with("aws")
+                && ![region, account].contains(&"")
+                && resource.strip_prefix("runtime/").is_some_and(plain)
+        }
+        _ => false,
+    };
+    if !named {
+        report.add(
+            "agent.endpoint.agentcore.runtime",
+            format!("`{runtime}` is no runtime of AgentCore; write its ARN (arn:aws:bedrock-agentcore:REGION:ACCOUNT:runtime/NAME)"),
+        );
+    }
+    if !plain(&agent.qualifier) {
+        report.add(
+            "agent.endpoint.agentcore.qualifier",
+            format!(
+                "`{}` is no name of an endpoint; write for example DEFAULT",
+                agent.qualifier
+            ),
+        );
+    }
+}
+
+/// Letters, digits, `-` and `_`, at least one.
+fn plain(name: &str) -> bool {
+    let allowed = |c: char| c.is_ascii_alphanumeric() || "-_".contains(c);
+    !name.is_empty() && name.chars().all(allowed)
 }

@@ -424,3 +424,39 @@ fn a_tap_that_signs_names_one_host_of_one_region_and_one_service() {
         assert!(found.contains(says) && found.contains("c.yaml:"), "{found}");
     }
 }
+
+#[test]
+fn an_api_that_the_chain_cannot_speak_is_refused() {
+    let model = "model: us.meta.llama3-1-70b-instruct-v1:0\napi: converse";
+    let good = CHAIN.replacen("model: m", model, 1);
+    let chain = config::from_text::<Chain>("c.yaml", &good).unwrap();
+    assert_eq!(Chain::path(&chain, "/x"), "/x");
+    let chain = config::from_text::<Chain>("c.yaml", CHAIN).unwrap();
+    assert_eq!(Chain::path(&chain, "/x"), "/v1/x");
+    let outer = "upstream: {addresses: [\"127.0.0.1:9001\"]";
+    for (text, says) in [
+        (
+            CHAIN.replacen("model: m", "model: m\napi: converse", 1),
+            "c.yaml:5:8: `m` is no model of Bedrock",
+        ),
+        (
+            CHAIN.replacen("model: m", "model: m\ncache_system_from: 9", 1),
+            "c.yaml:6:20: cache points are Converse's",
+        ),
+        (
+            CHAIN.replacen("model: m", "model: m\napi: converze", 1),
+            "did you mean `converse`?",
+        ),
+        (
+            good.replacen(
+                outer,
+                &format!("{outer}, translate: {{from: openai-chat, to: converse}}"),
+                1,
+            ),
+            "remove `translate`, or `api`",
+        ),
+    ] {
+        let error = refused::<Chain>(&text);
+        assert!(error.contains(says), "{error}\nexpected: {says}");
+    }
+}

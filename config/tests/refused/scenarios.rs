@@ -213,10 +213,36 @@ fn black_boxes_that_could_not_be_driven_are_refused() {
     for (from, to, said) in [
         ("turns: 1", "turns: 5", "write `turns: 1`"),
         ("path: /run", "path: run", "begin it with /"),
+        ("path: /run, ", "", "either `path` or `agentcore`"),
+        (
+            "path: /run",
+            "path: /run, agentcore: {runtime: arn:aws:bedrock-agentcore:us-east-1:1:runtime/a}",
+            "either `path` or `agentcore`",
+        ),
+        (
+            "path: /run",
+            "agentcore: {runtime: arn:aws:bedrock:us-east-1:1:runtime/a}",
+            "no runtime of AgentCore",
+        ),
+        (
+            "path: /run",
+            "agentcore: {runtime: \"arn:aws:bedrock-agentcore:us-east-1:1:runtime/a/b\"}",
+            "no runtime of AgentCore",
+        ),
+        (
+            "path: /run",
+            "agentcore: {runtime: \"arn:aws:bedrock-agentcore:us-east-1:1:runtime/a\", qualifier: a b}",
+            "no name of an endpoint",
+        ),
         ("{prompt}", "prompt", "no JSON with `{prompt}`"),
         ("'{\"input\"", "'{input", "no JSON with `{prompt}`"),
     ] {
         let error = refused::<Scenario>(&text.replacen(from, to, 1));
         assert!(error.contains(said), "{to}\n{error}\nexpected: {said}");
     }
+    // Sessions of AgentCore have several calls.
+    let runtime = "agentcore: {runtime: \"arn:aws:bedrock-agentcore:us-east-1:1:runtime/a\"}";
+    let sessions = text.replacen("path: /run", runtime, 1);
+    let sessions = sessions.replacen("turns: 1", "turns: 5", 1);
+    config::from_text::<Scenario>("s.yaml", &sessions).unwrap();
 }

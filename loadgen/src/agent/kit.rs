@@ -2,13 +2,14 @@
 
 use super::session::{Done, NoSession, Server, Session};
 use crate::LoadError;
+use crate::api::Api;
 use crate::client::{CalledTool, Cut};
 use crate::lanes::Lanes;
 use config::scenario::{AgentTools, Timeouts};
 use record::agent::{ToolOutcome, ToolUse};
 use record::clock::now;
 use rmcp::model::{JsonObject, Tool};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -22,7 +23,7 @@ pub(crate) struct Step {
 /// The tools of a cell's agents.
 pub(crate) struct Kit {
     server: Server,
-    /// The tools as a chat request offers them.
+    /// The tools as a request offers them.
     pub(crate) offer: Value,
     steps: BTreeMap<u32, Step>,
 }
@@ -42,6 +43,7 @@ impl Kit {
         tools: &AgentTools,
         timeouts: &Timeouts,
         lanes: &Lanes,
+        api: Api,
     ) -> Result<Arc<Self>, LoadError> {
         let server = Server::new(tools, tools.key_env.as_ref(), timeouts)?;
         let asked = server.clone();
@@ -67,7 +69,7 @@ impl Kit {
         };
         Ok(Arc::new(Self {
             server,
-            offer: listed.iter().map(offered).collect(),
+            offer: api.offer(&listed),
             steps: tools.calls.iter().map(|c| (c.turn - 1, step(c))).collect(),
         }))
     }
@@ -96,15 +98,6 @@ pub(super) async fn list(server: &Server) -> Result<Vec<Tool>, String> {
     tools.ok_or_else(|| "refuses the list of its tools".to_owned())
 }
 
-/// An MCP tool as the chat API has it.
-fn offered(tool: &Tool) -> Value {
-    json!({"type": "function", "function": {
-        "name": tool.name,
-        "description": tool.description.as_deref().unwrap_or_default(),
-        "parameters": *tool.input_schema,
-    }})
-}
-
 /// One worker's session, or why there is none.
 pub(crate) struct Hands(Result<Session, String>);
 
@@ -125,7 +118,7 @@ impl Hands {
         }
         for (index, call) in (0..).zip(calls) {
             let done = self.one(cut, step, call).await;
-            let bytes = call.function.arguments.len() as u64;
+            let bytes = call.arguments.len() as u64;
             uses.push(row(place, index, &step.tool, &done, Some(bytes)));
             let text = done
                 .text
@@ -135,11 +128,22 @@ impl Hands {
         (uses, results)
     }
 
+    /// The rows of calls that the model made in a turn that was to call nothing: they are not followed, and such a
+    /// turn is not the one that was asked for.
+    pub(crate) fn unasked(place: Place, calls: &[CalledTool]) -> Vec<ToolUse> {
+        let row = |(index, call): (u16, &CalledTool)| {
+            let done = nothing(ToolOutcome::Unusable, "the model called a tool unasked");
+            let bytes = call.arguments.len() as u64;
+            row(place, index, &call.name, &done, Some(bytes))
+        };
+        (0..).zip(calls).map(row).collect()
+    }
+
     async fn one(&self, cut: &Cut, step: &Step, call: &CalledTool) -> Done {
-        if call.function.name != step.tool {
+        if call.name != step.tool {
             return nothing(ToolOutcome::Unusable, "the model called another tool");
         }
-        let Ok(arguments) = serde_json::from_str::<JsonObject>(&call.function.arguments) else {
+        let Ok(arguments) = serde_json::from_str::<JsonObject>(&call.arguments) else {
             return nothing(ToolOutcome::Unusable, "the arguments are no JSON object");
         };
         match &self.0 {

@@ -18,6 +18,7 @@ use record::experiment::{
 use record::manifest::Drive;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// From the decision to begin to the schedule's begin: time to make ready.
@@ -54,7 +55,7 @@ impl Campaign<'_> {
             c.asked = wanted.rate;
         });
         self.make_ready(wanted, id)?;
-        let order = self.probe_order(wanted, (id, chain), block);
+        let order = self.probe_order(wanted, (id, chain), block)?;
         self.begin(vec![describe(&order, &drive, block, Ran::default())])?;
         self.stage.recorder.watch(id);
         let (began, before) = (now(), (self.own_cpu(), self.components[chain].cpu()));
@@ -141,16 +142,23 @@ impl Campaign<'_> {
         }
     }
 
-    fn probe_order(&self, wanted: &Wanted, (id, chain): (u32, usize), block: u32) -> Order {
+    fn probe_order(
+        &self,
+        wanted: &Wanted,
+        (id, chain): (u32, usize),
+        block: u32,
+    ) -> Result<Order, LoadError> {
         let profile = profile(wanted);
         let lasts = Period::sum(profile.phases.iter().map(|phase| phase.duration));
-        let model = wanted.model.as_ref();
-        Order {
+        let own = &self.plan.chains[chain].chain.model;
+        let target = match &wanted.model {
+            Some(model) => Arc::new(self.targets[chain].asking(model)?),
+            None => self.targets[chain].clone(),
+        };
+        Ok(Order {
             id,
-            target: self.targets[chain].clone(),
-            model: model
-                .unwrap_or(&self.plan.chains[chain].chain.model)
-                .clone(),
+            target,
+            model: wanted.model.as_ref().unwrap_or(own).clone(),
             block,
             way: Way::Profile {
                 profile,
@@ -164,7 +172,7 @@ impl Campaign<'_> {
             begin: Some(now() + AHEAD),
             draw: Vec::new(),
             seat: None,
-        }
+        })
     }
 }
 

@@ -225,6 +225,7 @@ impl Prober<'_> {
     /// One call with a prompt of these lengths, of the form that the run's calls have.
     fn call(&self, chain: usize, lengths: Lengths, prompt: u64) -> Result<ClientCall, LoadError> {
         let body = Body {
+            api: self.targets[chain].api,
             model: self.plan.chains[chain].chain.model.clone(),
             stream: self.plan.scenario.workload.stream,
             max_tokens: TOKENS,
@@ -253,7 +254,7 @@ impl Prober<'_> {
             prompt_tokens: lengths.sum(),
             body: body.of(&messages, 0),
             collect: false,
-            opaque: false,
+            session: None,
         };
         let client = Client::new(
             self.targets[chain].clone(),

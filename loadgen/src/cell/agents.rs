@@ -4,6 +4,7 @@
 use super::{Counts, Driver, Ran, begin, end};
 use crate::LoadError;
 use crate::agent::{self, Hands, Kit, Place, Round, Step, Talk};
+use crate::api::Session;
 use crate::client::{Ask, Client, Cut, Told};
 use crate::prompt::{Recipe, Tools};
 use crate::recorder::{Flight, Reporter};
@@ -21,12 +22,13 @@ impl Driver<'_, '_> {
         recipe.check()?;
         let stage = self.stage;
         let kit = agent.tools.as_ref();
-        let kit = kit.map(|tools| Kit::prepare(tools, &stage.scenario.timeouts, stage.lanes));
+        let api = self.order.target.api;
+        let kit = kit.map(|tools| Kit::prepare(tools, &stage.scenario.timeouts, stage.lanes, api));
         let kit = kit.transpose()?;
         let client = match &agent.endpoint {
             None => self.client.clone(),
             Some(endpoint) => Arc::new(Client::new(
-                Arc::new(self.order.target.at(&endpoint.path)?),
+                Arc::new(self.order.target.agent(endpoint)?),
                 stage.lanes.count(),
                 self.cut.clone(),
             )),
@@ -94,17 +96,26 @@ impl Worker {
                 break;
             }
             let mut talk = Talk::default();
+            let agentcore = self.endpoint.as_ref().and_then(|e| e.agentcore.as_ref());
+            let mut session = agentcore.map(|_| Session::new());
             for turn in 0..self.turns {
                 if self.cut.is_done() {
                     break;
                 }
-                let round = self.turn(task, turn, &talk, hands.as_ref()).await;
+                let at = (task, turn);
+                let round = self.turn(at, &talk, hands.as_ref(), session.as_mut()).await;
                 talk.add(round);
             }
         }
     }
 
-    async fn turn(&self, task: u64, turn: u32, talk: &Talk, hands: Option<&Hands>) -> Round {
+    async fn turn(
+        &self,
+        (task, turn): (u64, u32),
+        talk: &Talk,
+        hands: Option<&Hands>,
+        session: Option<&mut Session>,
+    ) -> Round {
         let seq = task * u64::from(self.turns) + u64::from(turn);
         let step = self.kit.as_ref().and_then(|kit| kit.step(turn));
         let (question, tokens) = self.question(seq, step);
@@ -124,7 +135,7 @@ impl Worker {
             None => self.recipe.body.offering(&messages, sampling, tools),
             Some(endpoint) => agent::body_for(endpoint, &question),
         };
-        let told = self.ask(place, tokens, body).await;
+        let told = self.ask(place, tokens, body, session).await;
         let well = told.call.outcome == CallOutcome::Complete;
         let (answer, calls) = (told.text.clone(), told.tools.clone());
         self.reporter.told(told);
@@ -133,11 +144,16 @@ impl Worker {
             answer,
             ..Round::default()
         };
-        if let (Some(step), Some(hands), true) = (step, hands, well) {
-            let (uses, results) = hands.work(&self.cut, place, step, &calls).await;
-            uses.into_iter().for_each(|one| self.reporter.used(one));
-            (round.calls, round.results) = (calls, results);
-        }
+        let uses = match (step, hands, well) {
+            (Some(step), Some(hands), true) => {
+                let (uses, results) = hands.work(&self.cut, place, step, &calls).await;
+                (round.calls, round.results) = (calls, results);
+                uses
+            }
+            (None, Some(_), true) => Hands::unasked(place, &calls),
+            _ => Vec::new(),
+        };
+        uses.into_iter().for_each(|one| self.reporter.used(one));
         round
     }
 
@@ -159,7 +175,13 @@ impl Worker {
         }
     }
 
-    async fn ask(&self, place: Place, tokens: u32, body: bytes::Bytes) -> Told {
+    async fn ask(
+        &self,
+        place: Place,
+        tokens: u32,
+        body: bytes::Bytes,
+        session: Option<&mut Session>,
+    ) -> Told {
         let ask = Ask {
             cell: place.cell,
             seq: place.seq,
@@ -169,10 +191,13 @@ impl Worker {
             prompt_tokens: tokens,
             body,
             collect: self.endpoint.is_none(),
-            opaque: self.endpoint.is_some(),
+            session: session.as_ref().map(|session| session.next()),
         };
         begin(&self.counts, &self.flight, &ask);
         let told = self.client.call(self.lane, ask).await;
+        if let Some(session) = session {
+            session.ended(&told.call);
+        }
         end(&self.counts, &self.flight);
         told
     }

@@ -40,7 +40,7 @@ impl Driver<'_, '_> {
                         prompt_tokens: ready.tokens,
                         body: ready.body,
                         collect: false,
-                        opaque: false,
+                        session: None,
                     };
                     begin(&counts, &flight, &ask);
                     let told = client.call(lane, ask).await;

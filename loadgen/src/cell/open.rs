@@ -116,7 +116,7 @@ impl Driver<'_, '_> {
                 prompt_tokens: ready.tokens,
                 body: ready.body,
                 collect: order.seat.is_some(),
-                opaque: false,
+                session: None,
             });
         }
         Ok(Ran {
@@ -191,7 +191,7 @@ seed: 7
             pids: Vec::new(),
             injected: None,
         };
-        let target = Arc::new(Target::of(&planned, &Timeouts::default()).unwrap());
+        let target = Arc::new(Target::of(&planned, &Timeouts::default(), true).unwrap());
         let calls = |count: u64| CellLength {
             duration: None,
             calls: Some(count),

@@ -1,6 +1,5 @@
 //! Tool calls of an answer, put together again from the pieces in which a stream brings them.
 
-use serde::Serialize;
 use wire::{Field, StreamEvent};
 
 /// Tool calls of one answer that are kept; a model that asks for more is not followed.
@@ -9,16 +8,9 @@ const MOST: usize = 16;
 const ARGUMENTS: usize = 256 << 10;
 
 /// A tool call as the model made it, and as the next request repeats it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CalledTool {
     pub(crate) id: String,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    pub(crate) function: CalledFunction,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct CalledFunction {
     pub(crate) name: String,
     /// JSON, as text: exactly what the model wrote.
     pub(crate) arguments: String,
@@ -44,7 +36,7 @@ impl Calls {
                     id.clone_into(&mut call.id);
                 }
                 if let Some(name) = name.filter(|name| !name.is_empty()) {
-                    name.clone_into(&mut call.function.name);
+                    name.clone_into(&mut call.name);
                 }
             }
             StreamEvent::Text(delta)
@@ -53,7 +45,7 @@ impl Calls {
                 let Some(call) = self.at(delta.tool) else {
                     return;
                 };
-                let arguments = &mut call.function.arguments;
+                let arguments = &mut call.arguments;
                 if arguments.len() + delta.text.len() <= ARGUMENTS {
                     arguments.push_str(delta.text);
                 }
@@ -71,11 +63,8 @@ impl Calls {
             None => {
                 let call = CalledTool {
                     id: format!("call_{tool}"),
-                    kind: "function",
-                    function: CalledFunction {
-                        name: String::new(),
-                        arguments: String::new(),
-                    },
+                    name: String::new(),
+                    arguments: String::new(),
                 };
                 self.0.push((tool, call));
                 self.0.len() - 1
@@ -131,13 +120,7 @@ mod tests {
             let found = calls(&body, step);
             let shown: Vec<(&str, &str, &str)> = found
                 .iter()
-                .map(|c| {
-                    (
-                        c.id.as_str(),
-                        c.function.name.as_str(),
-                        c.function.arguments.as_str(),
-                    )
-                })
+                .map(|c| (c.id.as_str(), c.name.as_str(), c.arguments.as_str()))
                 .collect();
             assert_eq!(
                 shown,
@@ -163,6 +146,6 @@ mod tests {
             "x".repeat(100_000)
         ))
         .repeat(5);
-        assert!(calls(&long, long.len())[0].function.arguments.len() <= ARGUMENTS);
+        assert!(calls(&long, long.len())[0].arguments.len() <= ARGUMENTS);
     }
 }

@@ -1,30 +1,48 @@
 //! How a call ended: the one place that decides what is a success.
 
+use crate::api::Api;
 use record::client::CallOutcome;
+use record::service::ServiceFault;
 use record::stream::StreamRecord;
 use wire::{Decoder, Framing};
 
-/// Judges an answer whose body ended as its framing promised.
-pub(super) fn judge(
-    status: u16,
-    stream: &StreamRecord,
-    decoder: &Decoder,
-) -> (CallOutcome, Option<String>) {
+/// An answer whose body ended as its framing promised.
+pub(super) struct Ended<'a> {
+    pub(super) status: u16,
+    pub(super) api: Api,
+    pub(super) stream: &'a StreamRecord,
+    pub(super) decoder: &'a Decoder,
+    /// Type or code of its error.
+    pub(super) error: Option<&'a str>,
+    /// The class of the error, where a service said it.
+    pub(super) service: Option<ServiceFault>,
+}
+
+/// Judges it. Where a service names the type of its error, that is the class, whatever the status.
+pub(super) fn judge(ended: &Ended<'_>) -> (CallOutcome, Option<String>) {
+    let Ended {
+        status,
+        stream,
+        error,
+        ..
+    } = *ended;
+    let failed = |outcome, fault| {
+        let outcome = ended.service.map_or(outcome, CallOutcome::Service);
+        (outcome, Some(fault))
+    };
     if !(200..300).contains(&status) {
-        let error = stream
-            .error
-            .as_deref()
-            .map_or_else(String::new, |e| format!(": {e}"));
-        return (CallOutcome::Status, Some(format!("status {status}{error}")));
+        let error = error.map_or_else(String::new, |error| format!(": {error}"));
+        return failed(CallOutcome::Status, format!("status {status}{error}"));
+    }
+    if ended.api == Api::BlackBox {
+        return (CallOutcome::Complete, None);
     }
     if stream.counts.errors > 0 {
-        let error = stream.error.as_deref().unwrap_or("error");
-        return (
-            CallOutcome::ErrorInStream,
-            Some(format!("error in the stream: {error}")),
-        );
+        let error = error.unwrap_or("error");
+        let fault = format!("error in the stream: {error}");
+        return failed(CallOutcome::ErrorInStream, fault);
     }
-    let missing = missing(stream, decoder);
+    let missing = missing(ended);
     let outcome = if missing.is_some() {
         CallOutcome::Truncated
     } else {
@@ -33,31 +51,30 @@ pub(super) fn judge(
     (outcome, missing)
 }
 
-/// Judges an answer of an agent, whose content is its own affair.
-pub(super) fn judge_opaque(status: u16) -> (CallOutcome, Option<String>) {
-    if (200..300).contains(&status) {
-        (CallOutcome::Complete, None)
-    } else {
-        (CallOutcome::Status, Some(format!("status {status}")))
-    }
-}
-
 /// What a complete answer has and this one lacks.
-fn missing(stream: &StreamRecord, decoder: &Decoder) -> Option<String> {
+fn missing(ended: &Ended<'_>) -> Option<String> {
+    let (stream, decoder) = (ended.stream, ended.decoder);
     let counts = decoder.counts();
     let unread = counts.malformed + counts.oversized + counts.cut;
     let say = |text: &str| Some(text.to_owned());
-    if decoder.framing() == Framing::Opaque {
+    let marks_its_end = ended.api.dialect().marks_its_end();
+    if decoder.framing() == Framing::Opaque && marks_its_end {
         return say("the answer is neither an event stream nor JSON");
     }
     if unread > 0 {
         return Some(format!("{unread} events could not be read"));
     }
+    if !marks_its_end {
+        // An agent's form is its own: what is not read in it may be its text all the same.
+        return None;
+    }
     if stream.finish_reason.is_none() {
         return say("no finish reason");
     }
-    if decoder.framing() == Framing::Sse && stream.marks.done.is_none() {
-        return say("no terminal marker [DONE]");
+    match (decoder.framing(), stream.marks.done) {
+        (Framing::Sse, None) => return say("no terminal marker [DONE]"),
+        (Framing::EventStream, None) => return say("no terminal event `metadata`"),
+        _ => {}
     }
     let stated = stream.usage.and_then(|usage| usage.completion_tokens);
     match (stated, stream.counts.text_events) {
@@ -75,10 +92,10 @@ fn missing(stream: &StreamRecord, decoder: &Decoder) -> Option<String> {
 mod tests {
     use super::*;
     use record::stamp::{Arrival, Passage};
-    use wire::{Dialect, Limits};
+    use wire::Limits;
 
     fn ended(kind: &str, body: &str, status: u16) -> (CallOutcome, Option<String>) {
-        let mut decoder = Decoder::new(Dialect::OpenAiChat, Some(kind), Limits::default());
+        let mut decoder = Decoder::new(Api::Chat.dialect(), Some(kind), Limits::default());
         let mut stream = StreamRecord::starting(0);
         let passage = Passage {
             arrival: Arrival::instant(1),
@@ -88,7 +105,14 @@ mod tests {
             stream.observe(&framed, &passage);
         });
         decoder.finish(&mut |framed| stream.observe(&framed, &passage));
-        judge(status, &stream, &decoder)
+        judge(&Ended {
+            status,
+            api: Api::Chat,
+            stream: &stream,
+            decoder: &decoder,
+            error: stream.error.as_deref(),
+            service: None,
+        })
     }
 
     const TEXT: &str = "data: {\"choices\":[{\"index\":0,\"delta\":{\"content\":\"a\"}}]}\n\n";

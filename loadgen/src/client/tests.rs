@@ -1,3 +1,4 @@
+mod converse;
 mod shapes;
 
 use super::*;
@@ -17,7 +18,7 @@ fn client(server: &Server, timeouts: &Timeouts, cut: Cut) -> Arc<Client> {
         pids: Vec::new(),
         injected: None,
     };
-    let mut target = Target::of(&planned, timeouts).unwrap();
+    let mut target = Target::of(&planned, timeouts, true).unwrap();
     target.tapped = true;
     target.overhead_header = Some(http::HeaderName::from_static("x-overhead-ms"));
     Arc::new(Client::new(Arc::new(target), 1, cut))
@@ -33,7 +34,7 @@ fn ask(seq: u64) -> Ask {
         prompt_tokens: 5,
         body: Bytes::from_static(b"{\"stream\":true}"),
         collect: true,
-        opaque: false,
+        session: None,
     }
 }
 

@@ -210,6 +210,7 @@ impl Feed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::api::Api;
     use config::scenario::Tokenizer;
     use std::collections::HashSet;
 
@@ -222,6 +223,7 @@ mod tests {
                 let recipe = Recipe {
                     vocabulary: vocabulary.clone(),
                     body: Body {
+                        api: Api::Chat,
                         model: "m".to_owned(),
                         stream: true,
                         max_tokens: 16,

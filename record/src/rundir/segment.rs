@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 /// Where a segment is closed and the next one begun, bytes.
 pub const SEGMENT: u64 = 64 << 20;
-const MAGIC: &[u8; 8] = b"HOPSEG2\n";
+const MAGIC: &[u8; 8] = b"HOPSEG3\n";
 /// A longer frame cannot be one of ours: the length itself is damaged.
 const MAX_FRAME: usize = 64 << 20;
 /// Length and checksum before a record.

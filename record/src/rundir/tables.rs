@@ -40,6 +40,7 @@ fn of_calls(calls: &[ClientCall]) -> Table {
     t.int("seq", calls.iter().map(|c| int(c.seq)));
     t.int("task", calls.iter().map(|c| c.task.map(|t| i64::from(t.0))));
     t.int("turn", calls.iter().map(|c| c.task.map(|t| i64::from(t.1))));
+    t.flag("cold", calls.iter().map(|c| c.cold));
     t.flag("warmup", calls.iter().map(|c| Some(c.warmup)));
     for (name, pick) in instants {
         t.int(name, calls.iter().map(|c| pick(c).and_then(int)));
@@ -73,6 +74,10 @@ fn of_calls(calls: &[ClientCall]) -> Table {
     t.int(
         "usage_cached_tokens",
         calls.iter().map(|c| c.usage_cached.map(i64::from)),
+    );
+    t.int(
+        "usage_cache_write_tokens",
+        calls.iter().map(|c| c.usage_cache_write.map(i64::from)),
     );
     t.int(
         "usage_completion_tokens",

@@ -1,6 +1,7 @@
 //! What an agent's tasks took: turns, whole tasks, model time and tool time, tool by tool.
 
 use super::row::{Block, row};
+use super::session;
 use crate::gather::{Gathered, Joined};
 use crate::model::{AgentRows, ToolRow};
 use crate::quantile::Rules;
@@ -117,6 +118,7 @@ pub(super) fn rows(run: &Gathered, cells: &[&Cell], rules: &Rules) -> Option<Age
         task: row("task", &figures.task, rules),
         model: (!whole).then(|| row("model time of a task", &figures.model, rules)),
         tool: (!tools.is_empty()).then(|| row("tool time of a task", &figures.tool, rules)),
+        sessions: session::rows(run, cells, rules),
         tools,
     })
 }

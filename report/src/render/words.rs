@@ -107,6 +107,7 @@ pub(super) fn agent(arm: &Arm) -> impl Iterator<Item = &LegRow> {
         ]
         .into_iter()
         .flatten()
+        .chain(&agent.sessions)
     })
 }
 

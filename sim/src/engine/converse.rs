@@ -1,6 +1,6 @@
 //! Bedrock's Converse as a form of the same requests and answers. Modelled: messages, system prompts, tools and
-//! their results, `maxTokens`, cache points in messages and system prompts, guardrails, exceptions and errors by
-//! their type. Not modelled: images, documents, citations, cache points among tools (tools are not counted).
+//! their results, `maxTokens`, `stopSequences`, cache points in messages and system prompts, guardrails, exceptions and
+//! errors by their type. Not modelled: images, documents, citations, cache points among tools (tools are not counted).
 
 use serde_json::{Value, json};
 
@@ -34,6 +34,7 @@ pub(super) fn as_chat(model: &str, body: &[u8]) -> Result<Value, String> {
         "model": model,
         "messages": messages,
         "max_tokens": asked_for["inferenceConfig"]["maxTokens"],
+        "stop": asked_for["inferenceConfig"]["stopSequences"],
         "tools": tools,
         "tool_choice": choice,
         "guardrailConfig": asked_for["guardrailConfig"],

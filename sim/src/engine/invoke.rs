@@ -1,6 +1,6 @@
 //! Bedrock's InvokeModel: requests in the form of a model's own API. Modelled: Anthropic's messages (system
-//! prompts, tools and their results, `max_tokens`, `cache_control`) and Llama's prompt (`max_gen_len`). Not
-//! modelled: images, citations, stop sequences, the template tokens in a Llama prompt (they are words of it).
+//! prompts, tools and their results, `max_tokens`, `stop_sequences`, `cache_control`) and Llama's prompt
+//! (`max_gen_len`). Not modelled: images, citations, the template tokens in a Llama prompt (they are words of it).
 
 use serde_json::{Value, json};
 
@@ -72,6 +72,7 @@ fn anthropic(asked: &Value) -> Result<Value, String> {
     Ok(json!({
         "messages": messages,
         "max_tokens": asked["max_tokens"],
+        "stop": asked["stop_sequences"],
         "tools": tools,
         "tool_choice": choice
     }))

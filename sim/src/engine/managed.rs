@@ -19,7 +19,7 @@ pub(super) async fn enter<'e>(
     let Some(service) = &engine.service else {
         return Ok((start, None));
     };
-    let tokens = (plan.counts.prompt, plan.counts.completion);
+    let tokens = (plan.counts.prompt, plan.most_tokens);
     let call = match service.enter(start, &plan.reusable(), tokens) {
         Ok(call) => call,
         Err(why) => {

@@ -4,6 +4,7 @@ use super::guardrail::{Guardrail, INTERVENED, MESSAGE, Verdict};
 use super::model::Job;
 use super::request::{Dialect, Generation};
 use super::shape::Counts;
+use super::stop::Stopped;
 use super::text::Text;
 use super::tool_call::Call;
 use super::{EngineOptions, Faults};
@@ -30,6 +31,10 @@ pub(super) struct Plan {
     /// Said in place of the answer.
     instead: Option<&'static str>,
     tokens: u64,
+    /// Completion tokens that the request may come to, which a quota reserves.
+    pub(super) most_tokens: u64,
+    /// Where the text comes upon a stop sequence.
+    stopped: Option<Stopped>,
     /// Words that the content begins with.
     echo: Vec<String>,
     /// Blocks of the prompt, for the modelled engine.
@@ -56,6 +61,7 @@ impl Plan {
             options.finish_apart = true;
         }
         let mut tokens = asked.max_tokens.unwrap_or(options.tokens).max(1);
+        let most_tokens = tokens * u64::from(asked.choices);
         let call = match asked.dialect.is_plain() {
             true => None,
             false => asked.wanted.call(options.call_tools, request_id),
@@ -69,11 +75,35 @@ impl Plan {
             Some(blocks) => (blocks.tokens(), 0),
             None => claimed(&asked, options.cached_share),
         };
+        let seed = options.seed ^ asked.prompt_hash;
+        let echo = match options.echo_system {
+            true => asked.system_words,
+            false => Vec::new(),
+        };
+        // Several choices would each end elsewhere: not modelled.
+        let stopped = match (&call, asked.choices) {
+            (None, 1) if !asked.stop.is_empty() => {
+                let single = EngineOptions {
+                    tokens_per_chunk: 1,
+                    ..options.clone()
+                };
+                let text = Text::new(&single, tokens, seed).beginning_with(&echo);
+                Stopped::find(text, &asked.stop)
+            }
+            _ => None,
+        };
+        let made = stopped.as_ref().map_or(tokens, |stopped| stopped.made);
+        tokens = stopped.as_ref().map_or(tokens, |stopped| stopped.said);
         let finish_reason = match (&call, options.tool_calls, asked.max_tokens) {
             (Some(call), ..) if tokens < call.tokens() => "length",
             (Some(_), ..) | (None, 1.., _) => "tool_calls",
             (None, 0, Some(_)) => "length",
             (None, 0, None) => "stop",
+        };
+        let finish_reason = match &stopped {
+            Some(_) if asked.dialect.is_bedrock() => "stop_sequence",
+            Some(_) => "stop",
+            None => finish_reason,
         };
         let include_usage = match asked.dialect {
             // Their last event, and so what a stream without an end lacks.
@@ -95,22 +125,21 @@ impl Plan {
             include_usage,
             counts: Counts {
                 prompt,
-                completion: tokens * u64::from(asked.choices),
+                completion: made * u64::from(asked.choices),
                 cached,
                 written: 0,
             },
             finish_reason,
-            seed: options.seed ^ asked.prompt_hash,
+            seed,
             call,
             guardrail: asked
                 .guardrail
                 .map(|asked| Guardrail::new(asked, &options.guardrail)),
             instead: None,
             tokens,
-            echo: match options.echo_system {
-                true => asked.system_words,
-                false => Vec::new(),
-            },
+            most_tokens,
+            stopped,
+            echo,
             blocks: asked.blocks,
             points: asked.points,
             options,
@@ -126,7 +155,16 @@ impl Plan {
             return Text::calling(call, self.tokens, self.options.tokens_per_chunk);
         }
         let seed = self.seed.wrapping_add(u64::from(choice) << 32);
-        Text::new(&self.options, self.tokens, seed).beginning_with(&self.echo)
+        let text = Text::new(&self.options, self.tokens, seed).beginning_with(&self.echo);
+        match &self.stopped {
+            Some(stopped) => text.cut(stopped.bytes),
+            None => text,
+        }
+    }
+
+    /// The stop sequence that the text comes upon.
+    pub(super) fn stop_sequence(&self) -> Option<&str> {
+        self.stopped.as_ref().map(|stopped| &*stopped.sequence)
     }
 
     /// Has the guardrail speak in place of the model, which was asked (and is paid for) or not.
@@ -134,6 +172,7 @@ impl Plan {
         self.instead = Some(MESSAGE);
         self.finish_reason = INTERVENED;
         self.call = None;
+        self.stopped = None;
         self.choices = 1;
         if !asked_model {
             self.counts = Counts::default();
@@ -163,7 +202,7 @@ impl Plan {
             .for_each(|added| blocks.add(&added.text));
         Some(Job {
             prompt: self.counts.prompt,
-            output: self.tokens,
+            output: self.stopped.as_ref().map_or(self.tokens, |it| it.made),
             hashes: blocks.into_hashes(),
         })
     }

@@ -71,6 +71,9 @@ impl Play<'_, '_> {
             }
             sent += 1;
         }
+        if !self.role_sent {
+            self.role().await?;
+        }
         self.finish().await
     }
 

@@ -89,6 +89,8 @@ pub(super) struct Generation {
     pub(super) wishes: Wishes,
     /// The tool that the answer must or may call.
     pub(super) wanted: Wanted,
+    /// What must not be said.
+    pub(super) stop: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -103,6 +105,7 @@ struct Form {
     n: Option<u16>,
     seed: Option<i64>,
     cache_salt: Option<String>,
+    stop: Option<Value>,
     tools: Option<Vec<Value>>,
     tool_choice: Option<Value>,
     #[serde(rename = "guardrailConfig")]
@@ -177,8 +180,24 @@ impl Generation {
             prompt_hash: hasher.finish(),
             wishes: form.sim.unwrap_or_default(),
             wanted,
+            stop: stop(form.stop)?,
         })
     }
+}
+
+/// The stop sequences: one, or several.
+fn stop(given: Option<Value>) -> Result<Vec<String>, String> {
+    let all = match given {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(all)) => all,
+        Some(one) => vec![one],
+    };
+    all.into_iter()
+        .map(|one| match one {
+            Value::String(text) if !text.is_empty() => Ok(text),
+            _ => Err("`stop` must be a text or an array of texts".to_owned()),
+        })
+        .collect()
 }
 
 /// Reads a body; the dialect then says whose form it has.
@@ -267,6 +286,8 @@ mod tests {
         assert!(parse("{}").unwrap_err().contains("`messages`"));
         assert!(parse(r#"{"messages":[],"max_tokens":0}"#).is_err());
         assert!(parse(r#"{"messages":[],"n":99}"#).is_err());
+        assert!(parse(r#"{"messages":[],"stop":[1]}"#).is_err());
+        assert!(parse(r#"{"messages":[],"stop":""}"#).is_err());
         assert!(parse(r#"{"messages":[],"sim":{"typo":1}}"#).is_err());
     }
 }

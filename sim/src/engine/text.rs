@@ -32,6 +32,8 @@ pub(super) struct Text {
     opened: bool,
     /// Words that the content begins with, the next one last.
     echo: Vec<String>,
+    /// Bytes of content that may still be said.
+    content_left: usize,
     /// What is said word for word, piece by piece: the arguments of a call, a guardrail's message.
     script: Option<VecDeque<String>>,
 }
@@ -59,6 +61,7 @@ impl Text {
             sections,
             opened: false,
             echo: Vec::new(),
+            content_left: usize::MAX,
             script: None,
         }
     }
@@ -71,6 +74,7 @@ impl Text {
             sections: vec![(Field::ToolArguments, 0, tokens)],
             opened: false,
             echo: Vec::new(),
+            content_left: usize::MAX,
             script: Some(call.pieces().collect()),
         }
     }
@@ -83,6 +87,7 @@ impl Text {
             sections: vec![(Field::Content, 0, 1)],
             opened: false,
             echo: Vec::new(),
+            content_left: usize::MAX,
             script: Some([text.to_owned()].into()),
         }
     }
@@ -90,6 +95,12 @@ impl Text {
     /// The same text, but its content begins with these words.
     pub(super) fn beginning_with(mut self, words: &[String]) -> Self {
         self.echo = words.iter().rev().cloned().collect();
+        self
+    }
+
+    /// The same text, of whose content only so many bytes are said.
+    pub(super) fn cut(mut self, bytes: usize) -> Self {
+        self.content_left = bytes;
         self
     }
 
@@ -129,6 +140,11 @@ impl Iterator for Text {
         }
         for _ in 0..take {
             self.push_token(field, &mut text);
+        }
+        if field == Field::Content {
+            // Cut where a stop sequence begins, which is between characters.
+            text.truncate(self.content_left);
+            self.content_left -= text.len();
         }
         self.opened = true;
         if closes {

@@ -57,7 +57,7 @@ pub(crate) struct Thought<'a> {
     pub(crate) text: Option<Text<'a>>,
 }
 
-/// A body; of a refusal, only `message`.
+/// A body; of a refusal, only `message`, and its type where no header has it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Answer<'a> {
@@ -73,6 +73,8 @@ pub(crate) struct Answer<'a> {
     pub(crate) trace: Option<&'a RawValue>,
     #[serde(borrow, default, alias = "Message")]
     pub(crate) message: Option<Text<'a>>,
+    #[serde(borrow, default, rename = "__type")]
+    pub(crate) kind: Option<Text<'a>>,
 }
 
 #[derive(Debug, Deserialize)]

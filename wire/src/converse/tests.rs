@@ -327,6 +327,8 @@ fn a_refusal_is_an_error_and_other_json_is_unknown() {
     let refused = body(r#"{"message":"Too many requests, please wait before trying again."}"#);
     assert!(refused.0[0].starts_with("[Error { message: \"Too many requests"));
     assert!(body(r#"{"Message":"denied"}"#).0[0].contains("denied"));
+    let typed = body(r#"{"__type":"a#ValidationException","message":"no"}"#);
+    assert!(typed.0[0].contains("code: Some(\"a#ValidationException\")"));
     assert_eq!(
         body("{}"),
         (

@@ -56,7 +56,7 @@ fn run(servers: &[(&str, &Server)], wanted: &str) -> Result<Vec<TokenProbe>, Loa
     let targets: Vec<Arc<Target>> = plan
         .chains
         .iter()
-        .map(|chain| Arc::new(Target::of(chain, timeouts).unwrap()))
+        .map(|chain| Arc::new(Target::of(chain, timeouts, true).unwrap()))
         .collect();
     probe(&plan, &targets, &lanes, &vocabulary)
 }

@@ -16,6 +16,7 @@ pub(super) struct Anthropic {
     id: String,
     model: String,
     block: OpenBlock,
+    stop_sequence: Option<String>,
     pub(super) call: Option<Call>,
 }
 
@@ -25,6 +26,7 @@ impl Anthropic {
             id: plan.id.clone(),
             model: plan.model.clone(),
             block: OpenBlock::default(),
+            stop_sequence: plan.stop_sequence().map(str::to_owned),
             call: plan.call.clone(),
         }
     }
@@ -73,7 +75,7 @@ impl Anthropic {
         let mut events = Vec::from_iter(self.close_block());
         events.push(json!({
             "type": "message_delta",
-            "delta": {"stop_reason": stop_reason(reason), "stop_sequence": null},
+            "delta": {"stop_reason": stop_reason(reason), "stop_sequence": self.stop_sequence},
             "usage": {"output_tokens": counts.completion}
         }));
         events
@@ -87,7 +89,8 @@ impl Anthropic {
     fn message(&self, content: &Value, reason: &Value, usage: &Value) -> Value {
         json!({
             "id": self.id, "type": "message", "role": "assistant", "model": self.model,
-            "content": content, "stop_reason": reason, "stop_sequence": null, "usage": usage
+            "content": content, "stop_reason": reason,
+            "stop_sequence": self.stop_sequence.as_ref().filter(|_| reason.is_string()), "usage": usage
         })
     }
 
