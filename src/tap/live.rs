@@ -221,19 +221,31 @@ impl Live {
     }
 
     /// The client left. Gateways' own clients hang up at the terminal marker, before the last
-    /// bytes of the framing: such an answer is complete, and has no end mark.
+    /// bytes of the framing: such an answer is complete, and has no end mark. They also hang up at an
+    /// error: that is what ended the call, whoever closed first.
     pub(crate) fn client_left(&mut self) {
         let stream = &self.exchange.stream;
         let answered = stream.marks.done.is_some() && stream.finish_reason.is_some();
-        if answered && stream.counts.errors == 0 {
-            self.exchange.outcome = Outcome::Complete;
-            self.exchange.fault = Some("client left after the terminal marker".to_owned());
+        let (outcome, fault) = if stream.counts.errors > 0 {
+            let answered = self
+                .exchange
+                .status
+                .is_some_and(|s| (200..300).contains(&s));
+            let outcome = if answered {
+                Outcome::ErrorInStream
+            } else {
+                Outcome::Refused
+            };
+            (outcome, "client left after an error in the response")
+        } else if answered {
+            (Outcome::Complete, "client left after the terminal marker")
         } else {
-            self.fail(
+            (
                 Outcome::Aborted,
                 "client left before the end of the response",
-            );
-        }
+            )
+        };
+        self.fail(outcome, fault);
     }
 
     /// The exchange ended otherwise.

@@ -131,6 +131,42 @@ fn a_client_that_leaves_closes_the_upstream_at_once_and_is_recorded() {
 }
 
 #[test]
+fn a_client_that_leaves_at_an_error_was_failed_by_the_server() {
+    const EVENT: &str = "data: {\"error\":{\"message\":\"overloaded\",\"code\":\"busy\"}}\n\n";
+    for (status, outcome) in [
+        ("200 OK", Outcome::ErrorInStream),
+        ("503 Service Unavailable", Outcome::Refused),
+    ] {
+        let (told, gone) = std::sync::mpsc::channel();
+        let (at, _) = upstream(move |socket, _| {
+            let length = EVENT.len();
+            let answer = format!(
+                "HTTP/1.1 {status}\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n{length:x}\r\n{EVENT}\r\n"
+            );
+            socket.write_all(answer.as_bytes()).unwrap();
+            let mut byte = [0_u8; 1];
+            // The end of the body never comes: blocks until the tap closes.
+            let _ = socket.read(&mut byte);
+            told.send(()).unwrap();
+        });
+        let mut rig = Rig::around(at);
+        let mut socket = connect(rig.outer);
+        exchange(&mut socket, chat(20, "", "").as_bytes(), b"busy\"}}\n\n");
+        drop(socket);
+        gone.recv_timeout(Duration::from_secs(5)).unwrap();
+        let outer = &rig.calls()[0].outer;
+        assert_eq!(outer.outcome, outcome, "{:?}", outer.fault);
+        assert!(
+            outer
+                .fault
+                .as_deref()
+                .unwrap()
+                .contains("client left after an error")
+        );
+    }
+}
+
+#[test]
 fn a_pooled_connection_that_the_server_closed_is_no_error_of_the_client() {
     // Announces keep-alive, and closes as soon as the next request has come in.
     let served = std::sync::atomic::AtomicU32::new(0);
