@@ -64,10 +64,6 @@ pub struct Calibration {
 pub struct Bounds {
     /// The most that the median instrument error may be, either way, on an idle host.
     pub error_p50: Period,
-    /// `error_p50` is broken only where the error's whole interval lies beyond it. For a short series on a machine
-    /// that does other work: what such a series cannot decide is told, and is no failure.
-    #[serde(default)]
-    pub error_p50_shown: bool,
     /// The most that its 99th percentile may be, either way, on an idle host.
     pub error_p99: Period,
     /// The number of streams up to which `error_p50` and `error_p99` bind; more streams are printed without a bound.

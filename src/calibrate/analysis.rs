@@ -61,11 +61,10 @@ pub(super) fn outcome(settings: &Settings, samples: &Samples, checks: Checks) ->
     };
     let beyond = bounds::beyond(settings, samples, &calibration, checks);
     calibration.passed = beyond.is_empty();
-    let remarks = remarks::all(settings, samples, checks, &calibration.lines);
     Outcome {
         calibration,
         beyond,
-        remarks,
+        remarks: remarks::all(settings, samples, checks),
     }
 }
 

@@ -35,8 +35,7 @@ fn errors(settings: &Settings, found: &Calibration) -> Vec<String> {
             ("p50", line.error.0, bounds.error_p50),
             ("p99", line.error.1, bounds.error_p99),
         ] {
-            let open = what == "p50" && undecided(settings, line);
-            if error.abs() > bound.nanos() as f64 && !open {
+            if error.abs() > bound.nanos() as f64 {
                 beyond.push(format!(
                     "{} leg, {} streams, {}: error {what} {:.1} µs, bound {bound}",
                     line.leg,
@@ -48,16 +47,6 @@ fn errors(settings: &Settings, found: &Calibration) -> Vec<String> {
         }
     }
     beyond
-}
-
-/// Its median error is beyond the bound, but the interval of it reaches within, and the settings ask for what is shown.
-pub(super) fn undecided(settings: &Settings, line: &CalibrationLine) -> bool {
-    let bound = settings.bounds.error_p50.nanos() as f64;
-    let reaches = |(low, high): (f64, f64)| low < bound && high > -bound;
-    settings.bounds.error_p50_shown
-        && line.streams <= settings.bounds.error_streams_max
-        && line.error.0.abs() > bound
-        && line.interval.is_some_and(reaches)
 }
 
 fn slope(settings: &Settings, found: &Calibration) -> Option<String> {

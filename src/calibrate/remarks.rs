@@ -1,22 +1,14 @@
 //! What else a calibration saw, in words.
 
 use super::analysis::{Checks, errors, idle, residuals, spread};
-use super::bounds::undecided;
 use super::rig::LONG;
 use super::samples::{Cell, Kind, Samples};
 use super::stats::quantile;
 use crate::truth::Pair;
 use config::Calibration as Settings;
-use record::manifest::CalibrationLine;
 
-pub(super) fn all(
-    settings: &Settings,
-    samples: &Samples,
-    checks: Checks,
-    lines: &[CalibrationLine],
-) -> Vec<String> {
-    let open = lines.iter().filter(|line| undecided(settings, line));
-    let mut remarks: Vec<String> = open.map(|line| not_decided(settings, line)).collect();
+pub(super) fn all(settings: &Settings, samples: &Samples, checks: Checks) -> Vec<String> {
+    let mut remarks = Vec::new();
     for &streams in &settings.streams {
         remarks.extend(hops(settings, samples, streams));
         remarks.extend(probe(settings, samples, streams));
@@ -33,20 +25,6 @@ pub(super) fn all(
         ));
     }
     remarks
-}
-
-fn not_decided(settings: &Settings, line: &CalibrationLine) -> String {
-    let (low, high) = line.interval.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
-    format!(
-        "NOT DECIDED: {} leg, {} streams, {}: error p50 {:.1} µs ({:.1} … {:.1}), bound {}; more blocks would tell",
-        line.leg,
-        line.streams,
-        line.mode,
-        line.error.0 / 1e3,
-        low / 1e3,
-        high / 1e3,
-        settings.bounds.error_p50
-    )
 }
 
 fn micros(pairs: &[Pair], of: fn(&Pair) -> i64) -> Option<f64> {

@@ -166,31 +166,6 @@ fn each_bound_that_does_not_hold_is_a_line() {
 }
 
 #[test]
-fn an_interval_that_reaches_within_its_bound_decides_nothing() {
-    let (bed, cells) = Bed::two_blocks();
-    let samples = bed.samples(&cells);
-    let line = outcome(&settings(), &samples, CHECKS).calibration.lines[0].clone();
-    let with = |error: f64, interval| CalibrationLine {
-        error: (error, 0.0),
-        interval,
-        ..line.clone()
-    };
-    let mut settings = settings();
-    settings.bounds.error_p50 = "50us".parse::<Period>().unwrap();
-    settings.bounds.error_p50_shown = true;
-    let open = |line: &CalibrationLine| bounds::undecided(&settings, line);
-    assert!(open(&with(-65e3, Some((-195e3, 64e3)))));
-    assert!(open(&with(80e3, Some((49e3, 111e3)))));
-    assert!(!open(&with(80e3, Some((51e3, 109e3)))), "it is shown");
-    assert!(!open(&with(-80e3, Some((-109e3, -51e3)))), "it is shown");
-    assert!(!open(&with(80e3, None)), "nothing softens it");
-    assert!(!open(&with(40e3, Some((-90e3, 170e3)))), "within its bound");
-    settings.bounds.error_p50_shown = false;
-    let line = with(80e3, Some((49e3, 111e3)));
-    assert!(!bounds::undecided(&settings, &line), "strict as it is");
-}
-
-#[test]
 fn text_that_the_stand_in_does_not_know_is_said() {
     let (mut bed, cells) = Bed::two_blocks();
     bed.add(0, 3, gateway_truth);
