@@ -4,6 +4,10 @@
 // Clippy's leave for tests covers test functions, not the helpers beside them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, dead_code)]
 
+mod aws;
+mod aws_bearer;
+mod aws_rig;
+mod aws_sdk;
 mod clients;
 mod driven;
 mod engines;
@@ -13,6 +17,7 @@ mod prometheus;
 mod referee;
 #[path = "../sandwich/rig.rs"]
 mod rig;
+mod translation;
 
 use hopscope::tap::TapServer;
 use record::leg::{TextAgreement, identity_error};

@@ -22,7 +22,7 @@ others=(guidellm)
 kind_and_name() {
     case "$1" in
         litellm | envoy | vllm-router | clients | langgraph | aiperf | guidellm | llm-d-report | vllm | llama-cpp) echo "pypi $1" ;;
-        openai | httpx | h2 | aiohttp) echo "pypi clients" ;;
+        openai | httpx | h2 | aiohttp | boto3 | langchain-aws) echo "pypi clients" ;;
         nginx | haproxy | prometheus | tcpdump) echo "debian $1" ;;
         *) return 1 ;;
     esac
@@ -41,7 +41,7 @@ starts() {
     local bin="$real_home/$1/bin"
     case "$1" in
         litellm) "$bin/python" -c 'import importlib.metadata as m; print("litellm", m.version("litellm"))' ;;
-        clients) "$bin/python" -c 'import aiohttp, boto3, h2, httpx, openai; print("openai", openai.__version__)' ;;
+        clients) "$bin/python" -c 'import aiohttp, boto3, h2, httpx, langchain_aws, openai; print("openai", openai.__version__)' ;;
         langgraph) "$bin/python" -c 'import importlib.metadata as m, langchain_mcp_adapters.tools, langchain.agents; print("langgraph", m.version("langgraph"))' ;;
         aiperf | guidellm) "$bin/$1" --help >/dev/null && "$bin/python" -c 'import importlib.metadata as m, sys; print(sys.argv[1], m.version(sys.argv[1]))' "$1" ;;
         vllm-router) "$bin/python" -c 'import importlib.metadata as m; print("vllm-router", m.version("vllm-router"))' ;;

@@ -7,7 +7,8 @@
 # tapped chain and its control. Ready when GET http://127.0.0.1:PORT/health/liveliness answers
 # 200, 15 to 40 s after the start. The first streamed call loads more code: warm up.
 # Why these settings: forward_client_headers_to_llm_api lets the call id (x-*) through to the
-# inner tap; retries are off on all three levels so that one call makes one exchange.
+# inner tap; retries are off on all three levels so that one call makes one exchange, and cooldowns, or
+# one call's error would be the answer of the next ones.
 set -euo pipefail
 . "$(dirname "$0")/../place.sh"
 [ $# -eq 4 ] || { echo "usage: litellm.sh WORK_DIR PORT INNER_TAP ENGINE" >&2; exit 2; }
@@ -22,7 +23,7 @@ model_list:
     litellm_params: {model: openai/m, api_base: "http://$inner_tap/v1", api_key: none, max_retries: 0, timeout: 600}
   - model_name: m-untapped
     litellm_params: {model: openai/m, api_base: "http://$engine/v1", api_key: none, max_retries: 0, timeout: 600}
-router_settings: {num_retries: 0}
+router_settings: {num_retries: 0, disable_cooldowns: true}
 litellm_settings: {num_retries: 0, request_timeout: 600, telemetry: false}
 general_settings:
   forward_client_headers_to_llm_api: true
