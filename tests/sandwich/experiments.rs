@@ -1,6 +1,6 @@
 //! Experiments of operation, held against what was really done to stand-ins.
 
-use crate::rig::free;
+use crate::rig::{free, metric};
 use config::Scenario;
 use loadgen::progress::Silent;
 use loadgen::{Plan, PlannedChain, Stop};
@@ -11,7 +11,6 @@ use sim::engine::{EngineOptions, ModelOptions};
 use sim::router::{Policy, RouterOptions, ScaleOptions};
 use sim::truth::{Log, Mark};
 use std::future::pending;
-use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Output};
@@ -351,17 +350,7 @@ fn make(experiment: &str, at: SocketAddr) -> Experiment {
 
 /// A gauge of the stand-in's page of metrics, as nanoseconds.
 fn gauge(at: SocketAddr, name: &str) -> Nanos {
-    let mut socket = TcpStream::connect(at).unwrap();
-    socket
-        .write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
-        .unwrap();
-    let mut page = String::new();
-    socket.read_to_string(&mut page).unwrap();
-    let line = page
-        .lines()
-        .find_map(|l| l.strip_prefix(name)?.strip_prefix(' '));
-    let seconds: f64 = line.unwrap_or_else(|| panic!("{page}")).parse().unwrap();
-    (seconds * 1e9) as Nanos
+    (metric(at, name) * 1e9) as Nanos
 }
 
 #[test]

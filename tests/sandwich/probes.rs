@@ -1,7 +1,7 @@
 //! Probes of tenants against gateways that know what they did: limits that hold and that race, caches that are
 //! shared and that are not, guardrails that err. *Simulated*: it shows that the probes can tell.
 
-use crate::rig::{connect, exchange, free, spawn_engine};
+use crate::rig::{free, metric, spawn_engine};
 use config::{Chain, Scenario};
 use loadgen::progress::Silent;
 use loadgen::{Plan, PlannedChain, Stop};
@@ -149,16 +149,10 @@ fn findings(report: &Report) -> &ProbeFindings {
 
 /// A figure of a tenant on the gateway's own page.
 fn truth(gateway: SocketAddr, name: &str, tenant: &str) -> f64 {
-    let mut socket = connect(gateway);
-    let ask = b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
-    let page = exchange(&mut socket, ask, b"\0");
-    let page = String::from_utf8(page).unwrap();
-    let line = format!("sim_gateway_tenant_{name}{{tenant=\"{tenant}\"}} ");
-    let value = page.lines().find_map(|l| l.strip_prefix(line.as_str()));
-    value
-        .unwrap_or_else(|| panic!("{line} in {page}"))
-        .parse()
-        .unwrap()
+    metric(
+        gateway,
+        &format!("sim_gateway_tenant_{name}{{tenant=\"{tenant}\"}}"),
+    )
 }
 
 /// Calls that `run` saw let through, and refused, in its drive and after it.

@@ -278,6 +278,26 @@ pub(crate) fn upstream(
     (at, seen)
 }
 
+/// The page of metrics of what listens there, with its head.
+pub(crate) fn metrics(at: SocketAddr) -> String {
+    let mut socket = connect(at);
+    socket
+        .write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
+        .unwrap();
+    let mut page = String::new();
+    socket.read_to_string(&mut page).unwrap();
+    page
+}
+
+/// A figure on it; `name` has its labels.
+pub(crate) fn metric(at: SocketAddr, name: &str) -> f64 {
+    let page = metrics(at);
+    let line = page
+        .lines()
+        .find_map(|l| l.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("{page}")).parse().unwrap()
+}
+
 fn request(socket: &mut TcpStream) -> Option<(String, Vec<u8>)> {
     let mut bytes = Vec::new();
     let mut one = [0_u8; 1];

@@ -10,8 +10,7 @@ use sim::agentcore::{AgentCoreOptions, Form};
 use sim::engine::EngineOptions;
 use sim::truth::Log;
 use std::future::pending;
-use std::io::{Read as _, Write as _};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 
@@ -127,20 +126,6 @@ fn sessions(stream: bool) -> String {
     )
 }
 
-/// A counter of the stand-in's page of metrics.
-fn counter(at: SocketAddr, name: &str) -> u64 {
-    let mut socket = TcpStream::connect(at).unwrap();
-    socket
-        .write_all(b"GET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n")
-        .unwrap();
-    let mut page = String::new();
-    socket.read_to_string(&mut page).unwrap();
-    let line = page
-        .lines()
-        .find_map(|l| l.strip_prefix(name)?.strip_prefix(' '));
-    line.unwrap_or_else(|| panic!("{page}")).parse().unwrap()
-}
-
 #[test]
 fn cold_and_warm_sessions_are_told_apart() {
     for (form, stream) in [
@@ -164,12 +149,12 @@ fn cold_and_warm_sessions_are_told_apart() {
         assert_eq!(cold, [Some(true), Some(false), Some(false)].repeat(TASKS));
         // By the service's own count; the preflight's session is one more.
         assert_eq!(
-            counter(at, "sim_agentcore_cold_starts_total"),
-            TASKS as u64 + 1
+            rig::metric(at, "sim_agentcore_cold_starts_total"),
+            (TASKS + 1) as f64
         );
         assert_eq!(
-            counter(at, "sim_agentcore_refused_total"),
-            0,
+            rig::metric(at, "sim_agentcore_refused_total"),
+            0.0,
             "one call of a session at a time"
         );
         for call in &calls {

@@ -288,6 +288,7 @@ fn gaps(errors: &mut Errors, ran: &Ran, cells: &[u32]) {
 fn event_streams_are_timed_as_exactly_as_events() {
     let ran = ran();
     let (events, frames) = (errors(&ran, "events"), errors(&ran, "frames"));
+    assert_eq!(events.len(), 9, "{:?}: a figure is missing", events.keys());
     assert_eq!(
         events.keys().collect::<Vec<_>>(),
         frames.keys().collect::<Vec<_>>()
