@@ -1,11 +1,13 @@
 //! The command line. Exit code 0: done; 1: done, and what was found is not good (an invalid run,
-//! a calibration beyond its bound); 2: it could not be done, and the message says why.
+//! a calibration beyond its bound, a plan with warnings); 2: it could not be done, and the message says why, or a
+//! plan is in error.
 
 mod calibrate;
 mod demo;
 mod export;
 mod load;
 mod merge;
+mod plan;
 mod report;
 mod shelf;
 mod sim;
@@ -31,6 +33,8 @@ enum Command {
     Load(load::Args),
     /// Makes one run of the parts that several generators drove (`load --shard`).
     Merge(merge::Args),
+    /// Judges a plan by prices and facts before money is spent; exit code 1 with warnings, 2 with errors.
+    Plan(plan::Args),
     /// Makes the page, and on demand Markdown and JSON, of run directories.
     Report(report::Args),
     /// Writes a run's cells in the forms of other tools: vLLM's benchmark, AIPerf, llm-d.
@@ -49,6 +53,8 @@ pub(crate) enum Done {
     Well,
     /// It ran, and what it found is not good; it has said so.
     Badly,
+    /// It ran, and what it found forbids to go on; it has said so.
+    Refused,
 }
 
 pub(crate) fn run(cli: Cli) -> ExitCode {
@@ -62,6 +68,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
         Command::Tap(args) => tap::run(&args),
         Command::Load(args) => load::run(&args),
         Command::Merge(args) => merge::run(&args),
+        Command::Plan(args) => plan::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Export(args) => export::run(&args),
         Command::Demo(args) => demo::run(&args),
@@ -71,6 +78,7 @@ pub(crate) fn run(cli: Cli) -> ExitCode {
     match done {
         Ok(Done::Well) => ExitCode::SUCCESS,
         Ok(Done::Badly) => ExitCode::from(1),
+        Ok(Done::Refused) => ExitCode::from(2),
         Err(error) => {
             eprintln!("hopscope: {}", one_message(&error));
             ExitCode::from(2)

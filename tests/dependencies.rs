@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// Which crate may use which. `sim` stays away from `wire` and `record`: it writes its bytes and
 /// its truth with code of its own, so that an error cannot cancel out. The root knows them all.
-const ALLOWED: [(&str, &[&str]); 9] = [
+const ALLOWED: [(&str, &[&str]); 10] = [
     ("wire", &[]),
     ("record", &["wire"]),
     ("config", &[]),
@@ -18,6 +18,7 @@ const ALLOWED: [(&str, &[&str]); 9] = [
     ("loadgen", &["wire", "record", "config"]),
     ("report", &["wire", "record", "config"]),
     ("translate", &["wire"]),
+    ("cost", &["config"]),
     (
         "hopscope",
         &[
@@ -29,6 +30,7 @@ const ALLOWED: [(&str, &[&str]); 9] = [
             "loadgen",
             "report",
             "translate",
+            "cost",
         ],
     ),
 ];

@@ -15,6 +15,9 @@
 //! | [`Demo`] | `config/demo/demo.yaml` |
 //! | [`Variants`] | `config/variants.yaml` |
 //! | [`Matrix`] | `config/matrix.yaml`, `config/demo/matrix.yaml` |
+//! | [`Plan`] | `config/plan.yaml`, `config/plan-sound.yaml` |
+//! | [`Geometry`] | `config/geometry.yaml` |
+//! | [`PriceFile`] | `config/prices/*.yaml` |
 //!
 //! Secrets never stand in a file: `key_env` names the environment variable that holds one.
 
@@ -22,9 +25,12 @@ pub mod calibration;
 pub mod chain;
 pub mod demo;
 mod error;
+pub mod geometry;
 mod load;
 pub mod matrix;
 mod names;
+pub mod plan;
+pub mod prices;
 mod scalar;
 pub mod scenario;
 pub mod schema;
@@ -40,9 +46,12 @@ pub use calibration::Calibration;
 pub use chain::{Api, Chain, ChainKind, Position, TapPoint};
 pub use demo::Demo;
 pub use error::{ConfigError, Finding};
+pub use geometry::Geometry;
 pub use load::{Checked, Form, Report, from_text, load};
 pub use matrix::Matrix;
-pub use scalar::{ByteSize, EnvName, HeaderName, HostPort, HttpUrl, Listen, Period};
+pub use plan::Plan;
+pub use prices::{PriceBook, PriceFile};
+pub use scalar::{ByteSize, Date, EnvName, HeaderName, HostPort, HttpUrl, Listen, Period};
 pub use scenario::Scenario;
 pub use set::{DemoSet, MatrixSet, TapSet, chains, demo, matrix, tap_process};
 pub use tap::TapProcess;

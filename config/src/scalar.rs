@@ -4,10 +4,12 @@
 //! names itself in the JSON Schema by a `format` that the checker looks up in [`problem`].
 
 mod address;
+mod date;
 mod name;
 mod quantity;
 
 pub use address::{HostPort, HttpUrl, Listen};
+pub use date::Date;
 pub use name::{EnvName, HeaderName};
 pub use quantity::{ByteSize, Period};
 
@@ -56,6 +58,7 @@ pub(crate) fn problem(format: &str, text: &str) -> Option<String> {
     match format {
         Period::FORMAT => of::<Period>(text),
         ByteSize::FORMAT => of::<ByteSize>(text),
+        Date::FORMAT => of::<Date>(text),
         Listen::FORMAT => of::<Listen>(text),
         HostPort::FORMAT => of::<HostPort>(text),
         HttpUrl::FORMAT => of::<HttpUrl>(text),

@@ -4,7 +4,10 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use crate::{Calibration, Chain, Demo, Form, Matrix, Scenario, TapProcess, Variants};
+use crate::{
+    Calibration, Chain, Demo, Form, Geometry, Matrix, Plan, PriceFile, Scenario, TapProcess,
+    Variants,
+};
 
 /// The schema of one form, JSON Schema 2020-12.
 #[must_use]
@@ -20,7 +23,10 @@ pub fn published() -> Vec<(String, String)> {
         text(Calibration::NAME, &of::<Calibration>()),
         text(Chain::NAME, &of::<Chain>()),
         text(Demo::NAME, &of::<Demo>()),
+        text(Geometry::NAME, &of::<Geometry>()),
         text(Matrix::NAME, &of::<Matrix>()),
+        text(Plan::NAME, &of::<Plan>()),
+        text(PriceFile::NAME, &of::<PriceFile>()),
         text(Scenario::NAME, &of::<Scenario>()),
         text(TapProcess::NAME, &of::<TapProcess>()),
         text(Variants::NAME, &of::<Variants>()),

@@ -59,23 +59,41 @@ impl Tree {
     pub(crate) fn place(&self, at: &str) -> Place {
         let mut tree = self;
         let mut place = self.place;
-        for step in at.split(['.', '[']).filter(|step| !step.is_empty()) {
-            let Some(next) = tree.step(step) else { break };
+        let mut rest = at;
+        while let Some((next, left)) = tree.step(rest) {
             tree = next;
             place = next.place.or(place);
+            rest = left;
         }
         place
     }
 
-    fn step(&self, step: &str) -> Option<&Self> {
+    /// The part that `at` begins with, and what is left of `at`. A key may hold dots itself, as
+    /// `g5.2xlarge` does: the longest key that fits is meant.
+    fn step<'a>(&self, at: &'a str) -> Option<(&Self, &'a str)> {
         match &self.node {
             Node::Map(entries) => entries
                 .iter()
-                .find(|entry| entry.key == step)
-                .map(|entry| &entry.value),
-            Node::List(items) => items.get(step.strip_suffix(']')?.parse::<usize>().ok()?),
+                .filter_map(|entry| Some((entry, after_key(at, &entry.key)?)))
+                .max_by_key(|(entry, _)| entry.key.len())
+                .map(|(entry, left)| (&entry.value, left)),
+            Node::List(items) => {
+                let (index, left) = at.strip_prefix('[')?.split_once(']')?;
+                let item = items.get(index.parse::<usize>().ok()?)?;
+                Some((item, left.strip_prefix('.').unwrap_or(left)))
+            }
             _ => None,
         }
+    }
+}
+
+/// What `at` says after `key`; `None` if it does not begin with it.
+fn after_key<'a>(at: &'a str, key: &str) -> Option<&'a str> {
+    let left = at.strip_prefix(key).filter(|_| !key.is_empty())?;
+    if left.is_empty() || left.starts_with('[') {
+        Some(left)
+    } else {
+        left.strip_prefix('.')
     }
 }
 

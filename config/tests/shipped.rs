@@ -37,6 +37,8 @@ fn by_name(path: &Path) {
             Err(error) => panic!("{error}"),
         },
         "variants" => loads::<config::Variants>(path),
+        "plan" | "plan-sound" => loads::<config::Plan>(path),
+        "geometry" => loads::<config::Geometry>(path),
         "tap" => loads::<TapProcess>(path),
         "demo" => loads::<config::Demo>(path),
         "4-gateway-overhead" => loads::<Scenario>(path),

@@ -1,0 +1,8 @@
+//! Bills, crossings and what-ifs through the crate's own surface.
+
+#![expect(clippy::unwrap_used, reason = "a test fails loudly")]
+
+mod bills;
+mod crossings;
+mod rig;
+mod set;
