@@ -28,6 +28,7 @@ pub(crate) fn bill(of: Configuration, given: Inputs<'_>, rate: f64) -> Bill {
         configuration: of,
         rate,
         lines,
+        at_least: tariff.at_least,
         gaps: tariff.gaps,
         total,
         per_million_tokens: total

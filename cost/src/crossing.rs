@@ -52,6 +52,9 @@ pub(crate) fn pair(a: Configuration, b: Configuration, given: Inputs<'_>, max: f
         let missing = NoCrossing::Missing(which, tariff.gaps.clone());
         return empty(a, b, missing);
     }
+    if let Some((which, _)) = lacking.into_iter().find(|(_, t)| t.at_least) {
+        return empty(a, b, NoCrossing::AtLeast(which));
+    }
     let max = max
         .min(plain.0.narrowest() * STEPS)
         .min(plain.1.narrowest() * STEPS);

@@ -132,6 +132,9 @@ pub struct Bill {
     pub total: Option<Range>,
     /// US dollars a million tokens, prompt and answer together; `None` with gaps and without traffic.
     pub per_million_tokens: Option<Range>,
+    /// It is the least that it can be: what a copy of the imported model serves is not measured, and the plan's copies
+    /// may be too few.
+    pub at_least: bool,
     /// A part of it rests on a stand-in.
     pub simulated: bool,
 }
@@ -176,6 +179,8 @@ pub enum NoCrossing {
     Cheaper(Configuration, f64),
     /// They cost the same at every rate up to this one.
     Same(f64),
+    /// Not told: the bill of one is the least that it can be ([`Bill::at_least`]).
+    AtLeast(Configuration),
     /// One has no total: what is missing.
     Missing(Configuration, Vec<String>),
 }

@@ -59,7 +59,7 @@ fn without_nulls(tree: &mut Value) {
     }
 }
 
-/// Names that share a word with `key`, as a hint.
+/// The names that are most like `key`, as a hint: by the words that they share, then by how far they are the same.
 fn near(key: &str, tree: &Value, prices: &PriceBook) -> String {
     let words = |name: &str| -> Vec<String> {
         name.split(['.', '-', '_'])
@@ -70,21 +70,17 @@ fn near(key: &str, tree: &Value, prices: &PriceBook) -> String {
     let wanted = words(key);
     let mut names: Vec<String> = prices.ids().map(str::to_owned).collect();
     list("", tree, &mut names);
-    let mut alike: Vec<(usize, String)> = names
-        .into_iter()
-        .map(|name| {
-            (
-                words(&name).iter().filter(|w| wanted.contains(w)).count(),
-                name,
-            )
-        })
-        .filter(|(shared, _)| *shared > 0)
-        .collect();
-    alike.sort_by(|a, b| (b.0, &a.1).cmp(&(a.0, &b.1)));
-    let best: Vec<String> = alike
-        .into_iter()
+    let alike = |name: &str| {
+        let shared = words(name).iter().filter(|w| wanted.contains(w)).count();
+        let begin = name.bytes().zip(key.bytes()).take_while(|(a, b)| a == b);
+        (shared, begin.count())
+    };
+    names.retain(|name| alike(name).0 > 0);
+    names.sort_by_key(|name| (std::cmp::Reverse(alike(name)), name.clone()));
+    let best: Vec<String> = names
+        .iter()
         .take(5)
-        .map(|(_, name)| format!("`{name}`"))
+        .map(|name| format!("`{name}`"))
         .collect();
     match best.is_empty() {
         true => String::new(),

@@ -16,6 +16,8 @@ pub(crate) struct Tariff {
     /// Inputs in it that are not exact.
     pub(crate) inputs: BTreeSet<String>,
     pub(crate) gaps: Vec<String>,
+    /// It bills for the plan's copies at every rate, since what one serves is not measured.
+    pub(crate) at_least: bool,
 }
 
 /// One line of the bill.
@@ -97,6 +99,7 @@ impl Tariff {
             items,
             inputs,
             gaps,
+            at_least: of == Configuration::BaselinePlus && !given.capacities.contains_key(&of),
         }
     }
 

@@ -58,9 +58,6 @@ struct Judged {
     campaign_gap: Option<String>,
     /// Capacities that the bills rest on: measured, or else expected by the plan. Each says which.
     capacities: BTreeMap<Configuration, Capacity>,
-    /// Configurations whose bills are the least that they can be, and so cross no other's: what a copy of the imported
-    /// model serves is not known, and the plan's copies may be too few.
-    at_least: Vec<Configuration>,
     /// Why what the plan expects is not used.
     expected_gap: Option<&'static str>,
     /// Runs that were named and could not be used, and why.
@@ -141,10 +138,6 @@ fn judge(args: &Args) -> anyhow::Result<Judged> {
         campaign_gap,
         assumed_prices: assumed(&study, &prices),
         study,
-        at_least: [Configuration::BaselinePlus]
-            .into_iter()
-            .filter(|of| !capacities.contains_key(of))
-            .collect(),
         capacities,
         expected_gap,
         unused_runs: measured.unused,

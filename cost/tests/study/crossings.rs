@@ -44,7 +44,9 @@ fn a_step_gives_the_lead_back() {
 /// A copy is dear as soon as it is called now and then, and cheap beside many replicas.
 #[test]
 fn an_exponential_and_a_step_give_two() {
-    let study = study(&cheap_tokens(), &prices(), &all(&measured(0.1, 1)));
+    let mut capacities = all(&measured(0.1, 1));
+    capacities.insert(BaselinePlus, measured(1000.0, 1));
+    let study = study(&cheap_tokens(), &prices(), &capacities);
     let found = &pair(&study, BaselinePlus, A1).crossings;
     assert_eq!(found.len(), 2, "{found:?}");
     let always = 8760.0 * 5.0 * 8.0 * 0.05718;
@@ -64,6 +66,17 @@ fn where_there_is_none_it_is_said_why() {
     assert_eq!(none(A1, B1), Some(NoCrossing::Cheaper(A1, 1000.0)));
     assert_eq!(none(A1, A2), Some(NoCrossing::Same(1000.0)));
     assert_eq!(none(Baseline, A1), None);
+    // What a copy serves is not measured: more of them may be needed.
+    assert_eq!(
+        none(Baseline, BaselinePlus),
+        Some(NoCrossing::AtLeast(BaselinePlus))
+    );
+    assert!(
+        study
+            .bills
+            .iter()
+            .all(|bill| bill.at_least == (bill.configuration == BaselinePlus))
+    );
     let lacking = crate::rig::study(&plan, &prices(), &Capacities::new());
     let none = pair(&lacking, Baseline, A1).no_crossing.clone().unwrap();
     assert!(matches!(none, NoCrossing::Missing(A1, gaps) if gaps[0].contains("not measured")));

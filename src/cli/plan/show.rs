@@ -3,6 +3,7 @@
 use super::{Judged, Placed};
 use cost::findings::dollars;
 use cost::{Bill, Configuration, Crossing, NoCrossing, Pair, Range};
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 /// The whole text.
@@ -83,7 +84,7 @@ fn bills(out: &mut String, judged: &Judged) {
                 .bills
                 .iter()
                 .find(|bill| bill.configuration == of && bill.rate == *rate);
-            column.push(bill.map_or_else(String::new, |bill| cell(bill, judged)));
+            column.push(bill.map_or_else(String::new, cell));
         }
         for (row, text) in rows.iter_mut().zip(column) {
             row.push(text);
@@ -93,16 +94,18 @@ fn bills(out: &mut String, judged: &Judged) {
     remarks(out, judged);
 }
 
-fn cell(bill: &Bill, judged: &Judged) -> String {
+fn cell(bill: &Bill) -> String {
     let Some(total) = &bill.total else {
         return "not told".to_owned();
     };
-    let sign = if judged.at_least.contains(&bill.configuration) {
-        "≥ "
-    } else {
-        ""
-    };
+    let sign = if bill.at_least { "≥ " } else { "" };
     format!("{sign}{}", range(total))
+}
+
+/// Configurations whose bills are the least that they can be.
+fn at_least(study: &cost::Study) -> BTreeSet<Configuration> {
+    let bills = study.bills.iter().filter(|bill| bill.at_least);
+    bills.map(|bill| bill.configuration).collect()
 }
 
 fn range(range: &Range) -> String {
@@ -155,7 +158,7 @@ fn remarks(out: &mut String, judged: &Judged) {
     for unused in &judged.unused_runs {
         line(out, &format!("    not used: {unused}"));
     }
-    for of in &judged.at_least {
+    for of in at_least(&judged.study) {
         line(
             out,
             &format!(
@@ -179,17 +182,13 @@ fn remarks(out: &mut String, judged: &Judged) {
 
 fn crossings(out: &mut String, judged: &Judged) {
     line(out, "\nWhere they change places:");
-    let open = |of| judged.at_least.contains(&of);
-    for of in &judged.at_least {
+    for of in at_least(&judged.study) {
         line(
             out,
             &format!("    not told for {of}: its bill is the least that it can be"),
         );
     }
     for pair in &judged.study.pairs {
-        if open(pair.a) || open(pair.b) {
-            continue;
-        }
         for crossing in &pair.crossings {
             line(out, &format!("    {}", crossed(crossing)));
         }
@@ -222,7 +221,7 @@ fn uncrossed(pair: &Pair) -> Option<String> {
             ))
         }
         NoCrossing::Same(to) => Some(format!("{a} and {b} cost the same to {to} calls/s")),
-        // The table and its remarks have said what is missing.
-        NoCrossing::Missing(..) => None,
+        // Said above, or by the table and its remarks.
+        NoCrossing::AtLeast(_) | NoCrossing::Missing(..) => None,
     }
 }
