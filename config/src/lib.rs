@@ -18,6 +18,9 @@
 //! | [`Plan`] | `config/plan.yaml`, `config/plan-sound.yaml` |
 //! | [`Geometry`] | `config/geometry.yaml` |
 //! | [`PriceFile`] | `config/prices/*.yaml` |
+//! | [`Objectives`] | `config/objectives.yaml` |
+//! | [`Facts`] | `config/facts.yaml` |
+//! | [`Workload`] | `config/workload.yaml` |
 //!
 //! Secrets never stand in a file: `key_env` names the environment variable that holds one.
 
@@ -25,10 +28,12 @@ pub mod calibration;
 pub mod chain;
 pub mod demo;
 mod error;
+pub mod facts;
 pub mod geometry;
 mod load;
 pub mod matrix;
 mod names;
+pub mod objectives;
 pub mod plan;
 pub mod prices;
 mod scalar;
@@ -41,14 +46,17 @@ pub mod tap;
 mod text;
 mod tree;
 pub mod variants;
+pub mod workload;
 
 pub use calibration::Calibration;
 pub use chain::{Api, Chain, ChainKind, Position, TapPoint};
 pub use demo::Demo;
 pub use error::{ConfigError, Finding};
+pub use facts::Facts;
 pub use geometry::Geometry;
 pub use load::{Checked, Form, Report, from_text, load};
 pub use matrix::Matrix;
+pub use objectives::Objectives;
 pub use plan::Plan;
 pub use prices::{PriceBook, PriceFile};
 pub use scalar::{ByteSize, Date, EnvName, HeaderName, HostPort, HttpUrl, Listen, Period};
@@ -56,3 +64,4 @@ pub use scenario::Scenario;
 pub use set::{DemoSet, MatrixSet, TapSet, chains, demo, matrix, tap_process};
 pub use tap::TapProcess;
 pub use variants::Variants;
+pub use workload::Workload;

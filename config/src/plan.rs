@@ -16,7 +16,7 @@ use crate::load::{Checked, from_text};
 pub use benchmark::Benchmark;
 pub use setup::{
     Agent, Commitment, Guardrail, Hardware, Import, KvType, Models, Parallelism, Provisioned,
-    Purchase, Quantisation, Runtime, SelfHosted, Warm,
+    Purchase, Quantisation, Runtime, SelfHosted, Tier, Warm,
 };
 pub use traffic::{Expected, Quotas, Stated, Traffic};
 

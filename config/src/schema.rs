@@ -5,8 +5,8 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 use crate::{
-    Calibration, Chain, Demo, Form, Geometry, Matrix, Plan, PriceFile, Scenario, TapProcess,
-    Variants,
+    Calibration, Chain, Demo, Facts, Form, Geometry, Matrix, Objectives, Plan, PriceFile, Scenario,
+    TapProcess, Variants, Workload,
 };
 
 /// The schema of one form, JSON Schema 2020-12.
@@ -23,13 +23,16 @@ pub fn published() -> Vec<(String, String)> {
         text(Calibration::NAME, &of::<Calibration>()),
         text(Chain::NAME, &of::<Chain>()),
         text(Demo::NAME, &of::<Demo>()),
+        text(Facts::NAME, &of::<Facts>()),
         text(Geometry::NAME, &of::<Geometry>()),
         text(Matrix::NAME, &of::<Matrix>()),
+        text(Objectives::NAME, &of::<Objectives>()),
         text(Plan::NAME, &of::<Plan>()),
         text(PriceFile::NAME, &of::<PriceFile>()),
         text(Scenario::NAME, &of::<Scenario>()),
         text(TapProcess::NAME, &of::<TapProcess>()),
         text(Variants::NAME, &of::<Variants>()),
+        text(Workload::NAME, &of::<Workload>()),
     ]
 }
 

@@ -9,10 +9,44 @@ use serde::{Deserialize, Serialize};
 pub struct Models {
     /// The model of `baseline`: its name in the price table, as `claude-sonnet-4-5`.
     pub default: String,
+    /// The tier in which its tokens are bought. Default `standard`.
+    #[serde(default)]
+    pub tier: Tier,
     /// The model that `baseline-plus` imports: its name in the geometry table.
     pub imported: String,
     /// The model of the self-built configurations.
     pub self_hosted: SelfHosted,
+}
+
+/// How the tokens of the default model are bought. Not every model has each: what has no price has no bill.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tier {
+    /// On demand, as calls come.
+    #[default]
+    Standard,
+    /// Files of calls, answered within a day.
+    Batch,
+    /// Calls that may wait.
+    Flex,
+    /// Calls that are served before others.
+    Priority,
+    /// Latency-optimised inference.
+    LatencyOptimised,
+}
+
+impl Tier {
+    /// What stands before the kind of token in the id of a price: nothing, or the tier and a hyphen.
+    #[must_use]
+    pub fn prefix(self) -> &'static str {
+        match self {
+            Self::Standard => "",
+            Self::Batch => "batch-",
+            Self::Flex => "flex-",
+            Self::Priority => "priority-",
+            Self::LatencyOptimised => "latency-optimised-",
+        }
+    }
 }
 
 /// A model on own GPUs.
@@ -86,6 +120,10 @@ pub struct Hardware {
     #[serde(default = "default_utilisation")]
     #[schemars(range(min = 0.1, max = 1.0))]
     pub utilisation: f64,
+    /// All machines end while there is no traffic and are billed for `traffic.duty` of the month alone. What the first
+    /// calls after a pause wait for machines and weights is in no bill. Default false: replicas stay.
+    #[serde(default)]
+    pub scale_to_zero: bool,
 }
 
 /// Over how many GPUs one replica spreads: `tensor` × `pipeline`.
