@@ -1,7 +1,7 @@
 //! A month's bill at one rate.
 
 use crate::inputs::{Ends, Inputs, extremes};
-use crate::model::{Bill, Configuration, Line, Range, SECONDS};
+use crate::model::{Bill, Configuration, Limit, Line, Range, SECONDS};
 use crate::tariff::{Item, Tariff};
 
 /// The bill of `of` at `rate`, calls a second while there is traffic.
@@ -16,11 +16,11 @@ pub(crate) fn bill(of: Configuration, given: Inputs<'_>, rate: f64) -> Bill {
         .enumerate()
         .map(|(at, item)| line(item, rate, low.items.get(at), high.items.get(at)))
         .collect();
-    let total = tariff.gaps.is_empty().then(|| Range {
-        value: tariff.at(rate),
-        low: low.at(rate),
-        high: high.at(rate),
-    });
+    let mut gaps = tariff.gaps.clone();
+    gaps.extend(given.limit(of).and_then(|limit| limit.beyond(rate)));
+    let total = gaps
+        .is_empty()
+        .then(|| Range::new(tariff.at(rate), low.at(rate), high.at(rate)));
     let traffic = given.traffic;
     let tokens = rate * traffic.duty * SECONDS * (traffic.input_tokens + traffic.output_tokens);
     let simulated = given.capacities.get(&of).is_some_and(|c| c.simulated);
@@ -29,7 +29,7 @@ pub(crate) fn bill(of: Configuration, given: Inputs<'_>, rate: f64) -> Bill {
         rate,
         lines,
         at_least: tariff.at_least,
-        gaps: tariff.gaps,
+        gaps,
         total,
         per_million_tokens: total
             .filter(|_| tokens > 0.0)
@@ -45,13 +45,21 @@ fn line(item: &Item, rate: f64, low: Option<&Item>, high: Option<&Item>) -> Line
     let (one, other) = (at(low), at(high));
     Line {
         id: item.id,
-        amount: Range {
-            value,
-            low: one.min(other),
-            high: one.max(other),
-        },
+        amount: Range::new(value, one.min(other), one.max(other)),
         price_ids: item.price_ids.clone(),
         formula: item.formula.clone(),
+    }
+}
+
+impl Limit {
+    /// What a rate above it lacks: it would be throttled, so it has no cost.
+    fn beyond(&self, rate: f64) -> Option<String> {
+        (rate > self.rate).then(|| {
+            format!(
+                "above {} calls/s the default model is throttled: {}",
+                self.rate, self.why
+            )
+        })
     }
 }
 
@@ -61,7 +69,7 @@ impl Range {
         Self {
             value: self.value * by,
             low: self.low * by,
-            high: self.high * by,
+            high: self.high.map(|high| high * by),
         }
     }
 }

@@ -55,9 +55,9 @@ pub(crate) fn pair(a: Configuration, b: Configuration, given: Inputs<'_>, max: f
     if let Some((which, _)) = lacking.into_iter().find(|(_, t)| t.at_least) {
         return empty(a, b, NoCrossing::AtLeast(which));
     }
-    let max = max
-        .min(plain.0.narrowest() * STEPS)
-        .min(plain.1.narrowest() * STEPS);
+    let quota = |of| given.limit(of).map_or(f64::INFINITY, |limit| limit.rate);
+    let max = max.min(quota(a)).min(quota(b));
+    let max = max.min(countable(&plain));
     let (changes, sign) = changes(&plain, max);
     if changes.is_empty() {
         let reason = match sign {
@@ -79,7 +79,7 @@ pub(crate) fn pair(a: Configuration, b: Configuration, given: Inputs<'_>, max: f
             });
             for ends in [&least, &most] {
                 if !known.contains_key(ends) {
-                    known.insert(ends.clone(), self::changes(&of(ends), max).0);
+                    known.insert(ends.clone(), at_ends(&of(ends), max));
                 }
             }
             let at = |ends| known.get(ends).map_or(&[][..], Vec::as_slice);
@@ -100,6 +100,20 @@ pub(crate) fn pair(a: Configuration, b: Configuration, given: Inputs<'_>, max: f
         b,
         crossings,
         no_crossing: None,
+    }
+}
+
+/// The highest rate up to which the steps of both can be counted.
+fn countable((a, b): &(Tariff, Tariff)) -> f64 {
+    a.narrowest().min(b.narrowest()) * STEPS
+}
+
+/// The changes with inputs at their ends, as far as they can be counted: what lies beyond makes an interval open, never
+/// too narrow. One that no number of replicas serves is the dearer one everywhere, and nothing changes.
+fn at_ends(both: &(Tariff, Tariff), max: f64) -> Vec<Change> {
+    match both.0.unbounded() || both.1.unbounded() {
+        true => Vec::new(),
+        false => changes(both, max.min(countable(both))).0,
     }
 }
 

@@ -11,6 +11,8 @@ mod prices;
 mod quotas;
 mod stated;
 
+pub use quotas::quota_limit;
+
 use config::{Date, Geometry, Plan, prices::PriceBook};
 use serde::Serialize;
 

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use config::plan::{Plan, Traffic};
 use config::prices::PriceBook;
 
-use crate::model::{Capacity, Configuration};
+use crate::model::{Capacity, Configuration, Limit};
 
 /// Which of the values of an input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -25,6 +25,15 @@ pub(crate) struct Inputs<'a> {
     pub(crate) book: &'a PriceBook,
     pub(crate) capacities: &'a BTreeMap<Configuration, Capacity>,
     pub(crate) traffic: &'a Traffic,
+    pub(crate) limit: Option<&'a Limit>,
+}
+
+impl<'a> Inputs<'a> {
+    /// The highest rate at which `of` is served, where a quota sets one. Model units bought have limits of their own.
+    pub(crate) fn limit(self, of: Configuration) -> Option<&'a Limit> {
+        let on_demand = of == Configuration::Baseline && self.plan.provisioned.is_none();
+        self.limit.filter(|_| on_demand)
+    }
 }
 
 /// The inputs at some of their ends. Remembers which were asked for, and which were not there.
@@ -56,15 +65,15 @@ impl<'a> View<'a> {
         Some(self.pick(id, price.value, price.bounds()))
     }
 
-    /// What a deployment serves, calls a second; `None` where nobody has measured it.
+    /// What a deployment serves, calls a second; `None` where nobody has measured it. At an end it may be 0, which no
+    /// number of replicas makes up for, or infinite, where the search for it ended first.
     pub(crate) fn capacity(&self, of: Configuration) -> Option<(f64, &'a Capacity)> {
         let capacity = self.given.capacities.get(&of)?;
-        let bounds = (
-            capacity.low.unwrap_or(capacity.rate),
-            capacity.high.unwrap_or(capacity.rate),
-        );
-        let rate = self.pick(&format!("capacity.{of}"), capacity.rate, bounds);
-        (rate > 0.0).then_some((rate, capacity))
+        if capacity.rate.is_nan() || capacity.rate <= 0.0 {
+            return None;
+        }
+        let rate = self.pick(&capacity_id(of), capacity.rate, capacity.bounds());
+        Some((rate, capacity))
     }
 
     pub(crate) fn gap(&self, what: String) {
@@ -89,6 +98,23 @@ impl<'a> View<'a> {
             None => value,
         }
     }
+}
+
+impl Capacity {
+    /// The least and the most, calls a second: not below 0.
+    pub(crate) fn bounds(&self) -> (f64, f64) {
+        let low = self.low.unwrap_or(self.rate).max(0.0);
+        let high = match self.or_more {
+            true => f64::INFINITY,
+            false => self.high.unwrap_or(self.rate),
+        };
+        (low, high)
+    }
+}
+
+/// The name of an input.
+pub(crate) fn capacity_id(of: Configuration) -> String {
+    format!("capacity.{of}")
 }
 
 /// The ends of `inputs` at which `figure` is least, and those at which it is most, each input looked at by itself.

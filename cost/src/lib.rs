@@ -14,10 +14,11 @@ mod model;
 mod set;
 mod study;
 mod tariff;
+mod tornado;
 
 pub use model::{
-    Bill, Capacity, Configuration, Crossing, HOURS, Line, NoCrossing, Pair, Range, SECONDS, Study,
-    TornadoBar,
+    Bill, Capacity, Configuration, Crossing, HOURS, Limit, Line, NoCrossing, Pair, Range, SECONDS,
+    Study, TornadoBar,
 };
 pub use set::{SetError, apply};
 pub use study::study;

@@ -89,8 +89,21 @@ pub struct Capacity {
     pub replicas: u32,
     /// It was measured against stand-ins.
     pub simulated: bool,
+    /// A run measured it; else the plan expects it.
+    pub measured: bool,
+    /// The search for it ended before the objective was missed: it serves this, or more.
+    pub or_more: bool,
     /// The run that measured it, or whose expectation it is.
     pub run: String,
+}
+
+/// The highest rate that the account's quota of the default model allows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Limit {
+    /// Calls a second, as a mean.
+    pub rate: f64,
+    /// Which quota it is.
+    pub why: String,
 }
 
 /// A value with the least and the most that it may be.
@@ -100,8 +113,19 @@ pub struct Range {
     pub value: f64,
     /// The least.
     pub low: f64,
-    /// The most.
-    pub high: f64,
+    /// The most; `None`: there is no most, since a capacity may be 0.
+    pub high: Option<f64>,
+}
+
+impl Range {
+    /// `high` may be infinite: there is no most then.
+    pub(crate) fn new(value: f64, low: f64, high: f64) -> Self {
+        Self {
+            value,
+            low,
+            high: high.is_finite().then_some(high),
+        }
+    }
 }
 
 /// One line of a bill.
@@ -188,23 +212,28 @@ pub enum NoCrossing {
 /// What one input does to one configuration's bill.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TornadoBar {
-    /// The input: the id of a price, or `capacity.` and a configuration.
+    /// The input: the id of a price, `capacity.` and a configuration, or `traffic.` and a part of it.
     pub input: String,
     /// The configuration.
     pub of: Configuration,
-    /// The month's total with the input at its least.
-    pub at_low: f64,
+    /// What the input is: its least, as it is, and its most; no most of a capacity of which only the least is known.
+    pub input_values: (f64, f64, Option<f64>),
+    /// A what-if of this program, and no interval that somebody stated.
+    pub what_if: bool,
+    /// The month's total with the input at its least; `None`: without bound.
+    pub at_low: Option<f64>,
     /// With it at its most.
-    pub at_high: f64,
+    pub at_high: Option<f64>,
     /// As it is.
     pub base: f64,
 }
 
 impl TornadoBar {
-    /// How far it moves the total.
+    /// How far it moves the total; infinite without bound.
     #[must_use]
     pub fn span(&self) -> f64 {
-        (self.at_high - self.at_low).abs()
+        let ends = self.at_low.zip(self.at_high);
+        ends.map_or(f64::INFINITY, |(low, high)| (high - low).abs())
     }
 }
 
@@ -215,6 +244,8 @@ pub struct Study {
     pub simulated: bool,
     /// The traffic.
     pub traffic: config::plan::Traffic,
+    /// The highest rate that the default model's quota allows; `None`: no quota is stated.
+    pub limit: Option<Limit>,
     /// The rates at which bills were made, calls a second.
     pub rates: Vec<f64>,
     /// Bills: rate by rate, the configurations in their order.

@@ -7,26 +7,29 @@ use config::prices::PriceBook;
 
 use crate::bill::bill;
 use crate::crossing::pair;
-use crate::inputs::{End, Ends, Inputs};
-use crate::model::{Capacity, Configuration, Range, Study, TornadoBar};
-use crate::tariff::Tariff;
+use crate::inputs::Inputs;
+use crate::model::{Capacity, Configuration, Limit, Range, Study};
+use crate::tornado::tornado;
 
 /// Crossings are looked for up to so many times the highest rate for which bills are made.
 const BEYOND: f64 = 10.0;
 
-/// The study of `plan` by these prices and capacities, for this traffic.
+/// The study of `plan` by these prices and capacities, for this traffic. A rate above `limit`, which
+/// [`crate::findings::quota_limit`] reads from the plan, has no bill of `baseline`.
 #[must_use]
 pub fn study(
     prices: &PriceBook,
     plan: &Plan,
     capacities: &BTreeMap<Configuration, Capacity>,
     traffic: &Traffic,
+    limit: Option<&Limit>,
 ) -> Study {
     let given = Inputs {
         plan,
         book: prices,
         capacities,
         traffic,
+        limit,
     };
     let bills: Vec<_> = plan
         .rates
@@ -53,6 +56,7 @@ pub fn study(
     Study {
         simulated: bills.iter().any(|bill| bill.simulated),
         traffic: traffic.clone(),
+        limit: limit.cloned(),
         rates: plan.rates.clone(),
         bills,
         idle,
@@ -60,28 +64,4 @@ pub fn study(
         tornado: tornado(given),
         gaps,
     }
-}
-
-/// What each inexact input does to each total at the traffic's own rate.
-fn tornado(given: Inputs<'_>) -> Vec<TornadoBar> {
-    let rate = given.traffic.rate;
-    let mut bars = Vec::new();
-    for of in Configuration::ALL {
-        let plain = Tariff::of(of, given, &Ends::new());
-        if !plain.gaps.is_empty() {
-            continue;
-        }
-        for input in &plain.inputs {
-            let at = |end| Tariff::of(of, given, &Ends::from([(input.clone(), end)])).at(rate);
-            bars.push(TornadoBar {
-                input: input.clone(),
-                of,
-                at_low: at(End::Low),
-                at_high: at(End::High),
-                base: plain.at(rate),
-            });
-        }
-    }
-    bars.sort_by(|a, b| b.span().total_cmp(&a.span()));
-    bars
 }

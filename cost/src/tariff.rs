@@ -45,6 +45,8 @@ pub(crate) struct Steps {
     pub(crate) serves: f64,
     /// Machines of one replica; below 1 where several share one.
     pub(crate) machines: f64,
+    /// Replicas that stay when there is no traffic.
+    pub(crate) idle: f64,
     /// What one machine costs.
     pub(crate) each: Course,
 }
@@ -52,18 +54,27 @@ pub(crate) struct Steps {
 impl Steps {
     /// What is billed with so many replicas.
     fn course(&self, replicas: f64) -> Course {
-        self.each * whole(replicas * self.machines)
+        match replicas.is_finite() {
+            true => self.each * whole(replicas * self.machines),
+            false => Course::fixed(f64::INFINITY),
+        }
     }
 
-    /// Replicas that serve `rate`; one at least.
+    /// Replicas that serve `rate`; without a rate those that stay, and no number does where one serves nothing.
     fn replicas(&self, rate: f64) -> f64 {
-        whole(rate / self.serves).max(1.0)
+        match rate > 0.0 {
+            true => whole(rate / self.serves).max(1.0),
+            false => self.idle,
+        }
     }
 }
 
 /// Rounds up, but for what is a whole number except for rounding.
 fn whole(number: f64) -> f64 {
     let near = number.round();
+    if near.is_infinite() {
+        return near;
+    }
     match (number - near).abs() <= 1e-9 * near.max(1.0) {
         true => near,
         false => number.ceil(),
@@ -94,12 +105,13 @@ impl Tariff {
                 own::items(of, &view)
             }
         };
+        let unmeasured = view.capacity(of).is_none();
         let (inputs, gaps) = view.end();
         Self {
             items,
             inputs,
             gaps,
-            at_least: of == Configuration::BaselinePlus && !given.capacities.contains_key(&of),
+            at_least: of == Configuration::BaselinePlus && unmeasured,
         }
     }
 
@@ -114,7 +126,12 @@ impl Tariff {
         courses.fold(Course::default(), |sum, course| sum + course)
     }
 
-    /// The rates up to `max` above which a replica more is needed.
+    /// It has no bound at any rate above 0: what a replica serves may be nothing.
+    pub(crate) fn unbounded(&self) -> bool {
+        self.narrowest() <= 0.0
+    }
+
+    /// The rates up to `max` above which a replica more is needed. Not of an unbounded one, which has no end of them.
     pub(crate) fn steps(&self, max: f64) -> Vec<f64> {
         let mut found = Vec::new();
         for steps in self.items.iter().filter_map(|item| item.cost.steps()) {

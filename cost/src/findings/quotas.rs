@@ -1,5 +1,7 @@
 //! Do the default model's quotas allow the wanted rates?
 
+use crate::model::Limit;
+
 use super::{Finding, Inputs, Severity, evidence};
 
 pub(super) fn check(inputs: &Inputs<'_>) -> Vec<Finding> {
@@ -8,19 +10,7 @@ pub(super) fn check(inputs: &Inputs<'_>) -> Vec<Finding> {
         // Model units have their own limits, of which no public source tells.
         return Vec::new();
     }
-    let bounds = [
-        quotas
-            .requests_per_minute
-            .map(|quota| Bound::new("requests_per_minute", quota, 1.0)),
-        quotas
-            .tokens_per_minute
-            .map(|quota| Bound::new("tokens_per_minute", quota, tokens_per_call(inputs))),
-    ];
-    let Some(tightest) = bounds
-        .iter()
-        .flatten()
-        .min_by(|a, b| a.calls.total_cmp(&b.calls))
-    else {
+    let Some(tightest) = tightest(inputs) else {
         return vec![unknown()];
     };
     let traffic = &inputs.plan.traffic;
@@ -63,6 +53,30 @@ pub(super) fn check(inputs: &Inputs<'_>) -> Vec<Finding> {
         ],
         remedy: "ask for a higher quota before the first run, lower `rates`, use a cross-Region profile or provisioned capacity; keep `max_tokens` near the real length of answers".to_owned(),
     }]
+}
+
+/// The highest mean rate that the plan's quotas of the default model allow; `None` where it states none.
+#[must_use]
+pub fn quota_limit(inputs: &Inputs<'_>) -> Option<Limit> {
+    let tightest = tightest(inputs)?;
+    Some(Limit {
+        rate: tightest.calls / inputs.plan.traffic.burst_ratio,
+        why: format!("the quota `{}` is {}", tightest.name, tightest.quota),
+    })
+}
+
+fn tightest(inputs: &Inputs<'_>) -> Option<Bound> {
+    let quotas = &inputs.plan.quotas;
+    let bounds = [
+        quotas
+            .requests_per_minute
+            .map(|quota| Bound::new("requests_per_minute", quota, 1.0)),
+        quotas
+            .tokens_per_minute
+            .map(|quota| Bound::new("tokens_per_minute", quota, tokens_per_call(inputs))),
+    ];
+    let stated = bounds.into_iter().flatten();
+    stated.min_by(|a, b| a.calls.total_cmp(&b.calls))
 }
 
 /// A quota as calls a second.

@@ -30,6 +30,7 @@ impl Case {
                 parallelism: cut(1, 1),
                 purchase: Purchase::OnDemand,
                 utilisation: 0.9,
+                scale_to_zero: false,
             },
         }
     }

@@ -32,6 +32,7 @@ fn seconds(view: &View<'_>) -> f64 {
 fn tokens(view: &View<'_>) -> Vec<Item> {
     let traffic = view.given.traffic;
     let model = &view.given.plan.models.default;
+    let tier = view.given.plan.models.tier.prefix();
     let fresh = 1.0 - traffic.prompt_cache_share - traffic.cache_write_share;
     let kinds = [
         ("tokens-input", "input", traffic.input_tokens * fresh),
@@ -51,7 +52,7 @@ fn tokens(view: &View<'_>) -> Vec<Item> {
     let wanted = kinds.into_iter().filter(|(_, _, count)| *count > 0.0);
     wanted
         .filter_map(|(id, kind, count)| {
-            let price_id = format!("bedrock.{model}.{kind}");
+            let price_id = format!("bedrock.{model}.{tier}{kind}");
             let price = view.price(&price_id)?;
             Some(Item {
                 id,
@@ -112,6 +113,7 @@ fn import(view: &View<'_>) -> Vec<Item> {
                 let steps = Steps {
                     serves,
                     machines: 1.0,
+                    idle: 1.0,
                     each,
                 };
                 (

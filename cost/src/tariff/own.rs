@@ -53,20 +53,25 @@ fn gpus(of: Configuration, view: &View<'_>) -> Option<Item> {
         true => traffic.semantic_hit_share,
         false => 0.0,
     };
+    let (hours, idle) = match plan.hardware.scale_to_zero {
+        true => (HOURS * traffic.duty, 0.0),
+        false => (HOURS, 1.0),
+    };
     let replicas = f64::from(capacity.replicas.max(1));
     let machines = f64::from(plan.hardware.count) / replicas;
     let serves = rate / replicas / (traffic.burst_ratio * (1.0 - hit));
     Some(Item {
         id: "gpu",
         formula: format!(
-            "replicas (one for each {serves} calls/s) × {machines} {} × {HOURS} h × ${price}",
+            "replicas (one for each {serves} calls/s) × {machines} {} × {hours} h × ${price}",
             plan.hardware.instance
         ),
         price_ids: vec![price_id],
         cost: Cost::Steps(Steps {
             serves,
             machines,
-            each: Course::fixed(HOURS * price),
+            idle,
+            each: Course::fixed(hours * price),
         }),
     })
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails loudly")]
 
 mod bills;
+mod bounds;
 mod crossings;
 mod rig;
 mod set;

@@ -28,6 +28,8 @@ pub(crate) fn measured(rate: f64, replicas: u32) -> Capacity {
         high: None,
         replicas,
         simulated: false,
+        measured: true,
+        or_more: false,
         run: "run".to_owned(),
     }
 }
@@ -39,7 +41,7 @@ pub(crate) fn all(capacity: &Capacity) -> Capacities {
 }
 
 pub(crate) fn study(plan: &Plan, prices: &PriceBook, capacities: &Capacities) -> Study {
-    cost::study(prices, plan, capacities, &plan.traffic)
+    cost::study(prices, plan, capacities, &plan.traffic, None)
 }
 
 pub(crate) fn bill(study: &Study, of: Configuration, rate: f64) -> &Bill {

@@ -16,16 +16,25 @@ pub(super) struct Measured {
     pub(super) unused: Vec<String>,
 }
 
+/// The plan for which capacities are wanted, and its machines.
+pub(super) struct For<'a> {
+    pub(super) plan: &'a Plan,
+    /// Replicas that its machines hold.
+    pub(super) replicas: u32,
+    /// They, and what runs on them, are those of its file: nothing was set in their place.
+    pub(super) as_measured: bool,
+}
+
 /// Reads the capacities of `runs`: a chain is of the configuration whose name it has. Of several runs the last counts.
 ///
 /// # Errors
 /// A directory is no run, or its manifest cannot be read.
-pub(super) fn read(runs: &[PathBuf], plan: &Plan) -> anyhow::Result<Measured> {
+pub(super) fn read(runs: &[PathBuf], wanted: &For<'_>) -> anyhow::Result<Measured> {
     let mut measured = Measured::default();
     for run in runs {
         let manifest = RunDir::open(run)?.manifest()?;
         let valid = manifest.verdict.is_some_and(|verdict| verdict.valid());
-        measured.add(run, valid, &manifest.workload, &manifest.chains, plan);
+        measured.add(run, valid, &manifest.workload, &manifest.chains, wanted);
     }
     Ok(measured)
 }
@@ -37,8 +46,9 @@ impl Measured {
         valid: bool,
         workload: &Workload,
         chains: &[ChainInfo],
-        plan: &Plan,
+        wanted: &For<'_>,
     ) {
+        let plan = wanted.plan;
         let at = run.display();
         if !valid {
             let why = format!("{at}: the run is not shown to be valid");
@@ -62,7 +72,9 @@ impl Measured {
             let Some(of) = all.find(|of| of.id() == chain.name) else {
                 continue;
             };
-            match capacity(chain, of, run) {
+            match capacity(chain, of, run)
+                .and_then(|found| found.map_or(Ok(None), |c| wanted.fits(of, c)))
+            {
                 Ok(Some(capacity)) => {
                     self.capacities.insert(of, capacity);
                 }
@@ -70,6 +82,25 @@ impl Measured {
                 Err(why) => self.unused.push(format!("{at}: {of}: {why}")),
             }
         }
+    }
+}
+
+impl For<'_> {
+    /// A capacity holds for the machines on which it was measured: those of the plan's file, and no others.
+    fn fits(&self, of: Configuration, found: Capacity) -> Result<Option<Capacity>, String> {
+        if !of.self_built() {
+            return Ok(Some(found));
+        }
+        if !self.as_measured {
+            return Err("it was measured on the machines and the model of the plan's file, and `--set` changed them; measure on these".to_owned());
+        }
+        if found.replicas != self.replicas {
+            return Err(format!(
+                "it was measured with {} replicas, and the plan's machines hold {}; state in `hardware` what was measured",
+                found.replicas, self.replicas
+            ));
+        }
+        Ok(Some(found))
     }
 }
 
@@ -87,18 +118,16 @@ fn capacity(chain: &ChainInfo, of: Configuration, run: &Path) -> Result<Option<C
         .replicas
         .ok_or("its chain file states no `replicas`, so nobody knows what one serves")?;
     let fit = found.fit;
-    let more = match found.missed {
-        Some(_) => "",
-        None => ", or more: the search ended there",
-    };
     Ok(Some(Capacity {
         rate,
         low: fit.map(|fit| fit.low.min(rate)),
         high: fit.map(|fit| fit.high.max(rate)),
         replicas,
         simulated: chain.simulated,
+        measured: true,
+        or_more: found.missed.is_none(),
         run: format!(
-            "measured by {}{}{more}",
+            "measured by {}{}",
             run.display(),
             if chain.simulated { " (simulated)" } else { "" }
         ),
@@ -149,8 +178,42 @@ mod tests {
         change(&mut a1, &mut workload, &mut valid);
         let mut measured = Measured::default();
         let chains = [a1, chain("a1-untapped", found())];
-        measured.add(Path::new("run"), valid, &workload, &chains, &plan);
+        let wanted = For {
+            plan: &plan,
+            replicas: 3,
+            as_measured: true,
+        };
+        measured.add(Path::new("run"), valid, &workload, &chains, &wanted);
         measured
+    }
+
+    #[test]
+    fn a_capacity_of_other_machines_prices_none() {
+        let plan = Plan::shipped().unwrap().into_inner();
+        let fits = |replicas, as_measured| {
+            let wanted = For {
+                plan: &plan,
+                replicas,
+                as_measured,
+            };
+            let found = capacity(&chain("a1", found()), Configuration::A1, Path::new("run"));
+            wanted.fits(Configuration::A1, found.unwrap().unwrap())
+        };
+        assert!(fits(3, true).unwrap().is_some());
+        let other = fits(4, true).unwrap_err();
+        assert!(
+            other.contains("with 3 replicas, and the plan's machines hold 4"),
+            "{other}"
+        );
+        let set = fits(3, false).unwrap_err();
+        assert!(set.contains("`--set` changed them"), "{set}");
+    }
+
+    #[test]
+    fn a_search_that_missed_nothing_says_or_more() {
+        let measured = seen(|a1, _, _| a1.capacity.as_mut().unwrap().missed = None);
+        assert!(measured.capacities[&Configuration::A1].or_more);
+        assert!(!seen(|_, _, _| {}).capacities[&Configuration::A1].or_more);
     }
 
     #[test]

@@ -22,6 +22,7 @@ pub(super) fn text(judged: &Judged) -> String {
     campaign(&mut out, judged);
     bills(&mut out, judged);
     crossings(&mut out, judged);
+    tornado(&mut out, judged);
     out
 }
 
@@ -110,7 +111,8 @@ fn at_least(study: &cost::Study) -> BTreeSet<Configuration> {
 
 fn range(range: &Range) -> String {
     let value = dollars(range.value);
-    let (low, high) = (dollars(range.low), dollars(range.high));
+    let low = dollars(range.low);
+    let high = range.high.map_or_else(|| "no most".to_owned(), dollars);
     if low == value && high == value {
         return value;
     }
@@ -140,7 +142,10 @@ fn table(out: &mut String, rows: &[Vec<String>]) {
 fn remarks(out: &mut String, judged: &Judged) {
     for (of, capacity) in &judged.capacities {
         let low = capacity.low.unwrap_or(capacity.rate);
-        let high = capacity.high.unwrap_or(capacity.rate);
+        let high = match capacity.or_more {
+            true => "more, the search ended there".to_owned(),
+            false => capacity.high.unwrap_or(capacity.rate).to_string(),
+        };
         line(
             out,
             &format!(
@@ -194,6 +199,33 @@ fn crossings(out: &mut String, judged: &Judged) {
         }
         if let Some(none) = uncrossed(pair) {
             line(out, &format!("    {none}"));
+        }
+    }
+}
+
+/// Bars that are shown of each configuration.
+const BARS: usize = 3;
+
+fn tornado(out: &mut String, judged: &Judged) {
+    let rate = judged.study.traffic.rate;
+    line(out, &format!("\nWhat moves a bill most at {rate} calls/s:"));
+    let end = |total: Option<f64>| total.map_or_else(|| "no bound".to_owned(), dollars);
+    for of in Configuration::ALL {
+        let bars = judged.study.tornado.iter().filter(|bar| bar.of == of);
+        for bar in bars.take(BARS) {
+            let (low, is, high) = bar.input_values;
+            let high = high.map_or_else(|| "more".to_owned(), |high| high.to_string());
+            let what_if = if bar.what_if { " (what if)" } else { "" };
+            line(
+                out,
+                &format!(
+                    "    {of}: {} {low} … {is} … {high}{what_if}: {} … {} … {}",
+                    bar.input,
+                    end(bar.at_low),
+                    dollars(bar.base),
+                    end(bar.at_high)
+                ),
+            );
         }
     }
 }
