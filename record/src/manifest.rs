@@ -337,6 +337,9 @@ pub struct Manifest {
     pub simulated: bool,
     /// The scenario file's text, and its chains' by name.
     pub config: BTreeMap<String, String>,
+    /// The scenario that it was made by; `None` in runs of earlier versions.
+    #[serde(default)]
+    pub scenario: Option<ScenarioInfo>,
     /// The chains.
     pub chains: Vec<ChainInfo>,
     /// Tokens in and out that were asked for, and the tokenizer that counted them.
@@ -380,6 +383,15 @@ pub struct Manifest {
     /// the cells' `generator_cpu`.
     #[serde(default)]
     pub scrape_cpu: Option<f64>,
+}
+
+/// Which scenario a run was made by.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScenarioInfo {
+    /// Its number in the plan, 1 to 9.
+    pub number: u8,
+    /// Its name.
+    pub name: String,
 }
 
 /// A part of a run's load.

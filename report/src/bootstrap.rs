@@ -18,28 +18,46 @@ impl Random {
     }
 }
 
-/// The 95 % interval of `statistic` over `blocks`; `None` with fewer than two blocks, or where a
-/// resample has no statistic. A statistic may be infinite, where it is only known to be larger than all
+/// The 95 % interval of `statistic` over so many `blocks`, told how often a resample has each; `None` with fewer than
+/// two blocks, or where a resample has no statistic. A statistic may be infinite, where it is only known to be larger than all
 /// that was seen: so is the upper end then, and where the lower end would be, nothing is known.
-pub(crate) fn interval<T>(
-    blocks: &[T],
-    statistic: impl Fn(&[&T]) -> Option<f64>,
+pub(crate) fn over_blocks(
+    blocks: usize,
+    statistic: impl Fn(&[u32]) -> Option<f64>,
 ) -> Option<(f64, f64)> {
-    if blocks.len() < 2 {
+    if blocks < 2 {
         return None;
     }
-    let mut random = Random(blocks.len() as u64);
+    let mut random = Random(blocks as u64);
     let mut found = Vec::with_capacity(ROUNDS);
+    let mut times = vec![0; blocks];
     for _ in 0..ROUNDS {
-        let sample: Vec<&T> = (0..blocks.len())
-            .map(|_| &blocks[random.below(blocks.len())])
-            .collect();
-        found.push(statistic(&sample)?);
+        times.fill(0);
+        for _ in 0..blocks {
+            if let Some(times) = times.get_mut(random.below(blocks)) {
+                *times += 1;
+            }
+        }
+        found.push(statistic(&times)?);
     }
     crate::quantile::sort(&mut found);
     let low = crate::quantile::plain(&found, 0.025)?;
     let high = crate::quantile::plain(&found, 0.975)?;
     low.is_finite().then_some((low, high))
+}
+
+/// The same of a statistic of the blocks that a resample has.
+pub(crate) fn interval<T>(
+    blocks: &[T],
+    statistic: impl Fn(&[&T]) -> Option<f64>,
+) -> Option<(f64, f64)> {
+    over_blocks(blocks.len(), |times| {
+        let blocks = blocks.iter().zip(times);
+        let sample: Vec<&T> = blocks
+            .flat_map(|(block, times)| std::iter::repeat_n(block, *times as usize))
+            .collect();
+        statistic(&sample)
+    })
 }
 
 #[cfg(test)]

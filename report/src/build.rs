@@ -2,6 +2,7 @@
 
 mod agent;
 mod arm;
+mod contrast;
 mod pace;
 mod perturbation;
 mod probe;
@@ -14,6 +15,7 @@ mod task;
 #[cfg(test)]
 mod tests;
 mod unsent;
+mod work;
 
 pub(crate) use arm::window;
 pub(crate) use unsent::of_cell as unsent_of;
@@ -21,7 +23,7 @@ pub(crate) use unsent::of_cell as unsent_of;
 use crate::gather::{Gathered, gather};
 use crate::model::{Arm, Report, RunInfo};
 use crate::{ReportError, drift, experiments, leak};
-use record::manifest::{Cell, Drive};
+use record::manifest::{Cell, Drive, ScenarioInfo};
 use std::path::PathBuf;
 
 /// Version of the report's JSON.
@@ -36,18 +38,7 @@ pub fn build(runs: &[PathBuf]) -> Result<Report, ReportError> {
         return Err(ReportError::NoRun);
     }
     let mut losses = Vec::new();
-    let mut report = Report {
-        format: FORMAT,
-        simulated: false,
-        runs: Vec::new(),
-        arms: Vec::new(),
-        perturbations: Vec::new(),
-        drifts: Vec::new(),
-        experiments: Vec::new(),
-        variants: Vec::new(),
-        leaks: Vec::new(),
-        losses: Vec::new(),
-    };
+    let mut report = Report::empty();
     for path in runs {
         let run = gather(path, &mut losses)?;
         let before = (
@@ -66,6 +57,9 @@ pub fn build(runs: &[PathBuf]) -> Result<Report, ReportError> {
         report
             .perturbations
             .extend(perturbation::all(&run, &groups, &whole));
+        report
+            .contrasts
+            .extend(contrast::all(&run, &groups, &whole));
         for (cells, whole) in groups.iter().zip(whole) {
             let phases = phases(&run, cells);
             let course = drift::course(&whole.drive);
@@ -88,6 +82,26 @@ pub fn build(runs: &[PathBuf]) -> Result<Report, ReportError> {
     }
     report.losses = losses;
     Ok(report)
+}
+
+impl Report {
+    /// That of no run: nothing was measured.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self {
+            format: FORMAT,
+            simulated: false,
+            runs: Vec::new(),
+            arms: Vec::new(),
+            perturbations: Vec::new(),
+            contrasts: Vec::new(),
+            drifts: Vec::new(),
+            experiments: Vec::new(),
+            variants: Vec::new(),
+            leaks: Vec::new(),
+            losses: Vec::new(),
+        }
+    }
 }
 
 /// Says of what `run` added to the report, from `before` on, whose it is: two runs may drive one chain
@@ -116,6 +130,7 @@ fn phases(run: &Gathered, cells: &[&Cell]) -> Vec<Arm> {
 }
 
 fn info(run: Gathered) -> RunInfo {
+    let scenario = scenario(&run);
     let manifest = run.manifest;
     RunInfo {
         name: run.name,
@@ -123,6 +138,7 @@ fn info(run: Gathered) -> RunInfo {
         started: manifest.started,
         host: manifest.host,
         shared_cpu: manifest.shared_cpu,
+        scenario,
         workload: manifest.workload,
         chains: manifest.chains,
         verdict: manifest.verdict,
@@ -132,6 +148,18 @@ fn info(run: Gathered) -> RunInfo {
         scrape_cpu: manifest.scrape_cpu,
         probes: probe::findings(&run.probes),
     }
+}
+
+/// The scenario of a run: by its manifest, or, in runs of earlier versions, by the file that it was made by.
+fn scenario(run: &Gathered) -> Option<ScenarioInfo> {
+    let by_file = || {
+        let scenario = run.scenario.as_ref()?;
+        Some(ScenarioInfo {
+            number: scenario.number,
+            name: scenario.name.clone(),
+        })
+    };
+    run.manifest.scenario.clone().or_else(by_file)
 }
 
 /// Whether two cells are driven in one way. A share of capacity is one way, whatever rate it came to.

@@ -1,7 +1,9 @@
 //! From run directories to calls with their legs, cell by cell.
 
 use crate::ReportError;
+use crate::model::SampledCall;
 use crate::quantile::Rules;
+use crate::sample::{middle_calls, sampled};
 use config::Scenario;
 use config::scenario::Slo;
 use record::agent::ToolUse;
@@ -159,6 +161,8 @@ pub(crate) struct Gathered {
     pub(crate) probes: Probes,
     /// Cells that are the floor probe of another.
     pub(crate) floors: HashSet<u32>,
+    /// One call of each cell that taps saw, in full.
+    pub(crate) samples: HashMap<u32, SampledCall>,
 }
 
 impl Gathered {
@@ -199,6 +203,8 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
     }
     let mut paired = run.pair()?;
     let mut tapped: HashMap<(u32, u64), Tapped> = HashMap::new();
+    let wanted = middle_calls(&calls);
+    let mut samples = HashMap::new();
     for call in paired.by_ref() {
         if let Some(key) = call
             .outer
@@ -207,6 +213,9 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
             .as_deref()
             .and_then(ClientCall::parse_key)
         {
+            if wanted.contains(&key) {
+                samples.extend(sampled(&call).map(|sample| (key.0, sample)));
+            }
             tapped.insert(key, Tapped::of(&call));
         }
     }
@@ -264,6 +273,7 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
         tools,
         probes: run.read_probes()?,
         floors,
+        samples,
     })
 }
 

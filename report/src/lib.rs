@@ -14,17 +14,19 @@ pub mod export;
 mod gather;
 mod leak;
 mod model;
+mod pool;
 mod quantile;
 pub mod render;
+mod sample;
 mod variants;
 
 pub use build::build;
 pub use definitions::{DEFINITIONS, Definition};
 pub use model::{
-    AgentRows, Arm, CacheFinding, CacheShare, ComponentRow, Estimate, ExperimentRow, Gauge,
-    GuardrailFinding, HitRate, Leak, LeakFinding, LegRow, LimitFinding, LimitVerdict, Perturbation,
-    PolicyCount, ProbeFindings, Reading, Report, RunInfo, SemanticFinding, ServerSide, Strata,
-    ToolRow, VariantRow, VariantSeen,
+    AgentRows, Arm, CacheFinding, CacheShare, ComponentRow, Contrast, Difference, Drift, Estimate,
+    ExperimentRow, Gauge, GuardrailFinding, HitRate, Leak, LeakFinding, LegRow, LimitFinding,
+    LimitVerdict, Passing, Perturbation, PolicyCount, ProbeFindings, Reading, Report, RunInfo,
+    SampledCall, SemanticFinding, ServerSide, Strata, ToolRow, VariantRow, VariantSeen,
 };
 pub use variants::variants;
 

@@ -10,7 +10,7 @@ pub use probe::{
 
 use record::agent::ToolFilter;
 use record::experiment::{Found, Setup};
-use record::manifest::{Calibration, ChainInfo, Drive, Host, Workload};
+use record::manifest::{Calibration, ChainInfo, Drive, Host, ScenarioInfo, Workload};
 use record::token_probe::TokenProbe;
 use record::verdict::Verdict;
 use serde::Serialize;
@@ -167,6 +167,9 @@ pub struct Arm {
     pub recovered: Vec<LegRow>,
     /// TTFT from the actual send, at the client.
     pub ttft: LegRow,
+    /// Quantiles of TTFT from the actual send, rising: (share of calls, nanoseconds). Those that the rules of printing
+    /// refuse, and those that fall on a call whose end was not seen, are left out.
+    pub ttft_spread: Vec<(f64, f64)>,
     /// TTFT from the intended send.
     pub ttft_intended: LegRow,
     /// E2E from the actual send.
@@ -207,6 +210,28 @@ pub struct Arm {
     pub server: ServerSide,
     /// Median prompt tokens as the server counted.
     pub prompt_tokens: Option<f64>,
+    /// A call of its first cell, in full; `None` where no tap saw it, and of a phase.
+    pub sample: Option<SampledCall>,
+}
+
+/// The text of one call as it passed the taps: of its cell the one with the median TTFT.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SampledCall {
+    /// The call's key: cell and number.
+    pub key: String,
+    /// At the outer tap.
+    pub outer: Vec<Passing>,
+    /// At the inner one, of the request that served it; empty without.
+    pub inner: Vec<Passing>,
+}
+
+/// So much text had come in by an instant.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Passing {
+    /// Nanoseconds since the request came in at the outer tap.
+    pub since: f64,
+    /// Bytes of text.
+    pub bytes: u32,
 }
 
 /// What components say of themselves, beside what the taps and the calls' usage say.
@@ -327,6 +352,67 @@ pub struct Perturbation {
     pub excess: Option<f64>,
     /// Why it is not given.
     pub refused: Option<String>,
+}
+
+/// How two chains of one run differ where they were driven in one way. What is compared is paired over blocks.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Contrast {
+    /// The name of its run.
+    pub run: String,
+    /// The one.
+    pub a: String,
+    /// The other.
+    pub b: String,
+    /// A part of either is a stand-in.
+    pub simulated: bool,
+    /// One of them was driven beyond its capacity.
+    pub saturated: bool,
+    /// How they were driven: as the first was.
+    pub drive: Drive,
+    /// The drive in words.
+    pub label: String,
+    /// Blocks in which both were driven.
+    pub blocks: usize,
+    /// Figure by figure.
+    pub differences: Vec<Difference>,
+    /// Why there are none.
+    pub refused: Option<String>,
+}
+
+/// A quantile of one figure in both chains, nanoseconds.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Difference {
+    /// What is compared.
+    pub figure: &'static str,
+    /// Which quantile of it.
+    pub quantile: f64,
+    /// That of the one.
+    pub a: Option<f64>,
+    /// That of the other.
+    pub b: Option<f64>,
+    /// The other − the one.
+    pub difference: Option<f64>,
+    /// 95 % of that over blocks; `None` with fewer than two, or where a resample falls on calls whose end was not seen.
+    pub interval: Option<(f64, f64)>,
+    /// The other ÷ the one.
+    pub ratio: Option<f64>,
+    /// 95 % of that.
+    pub ratio_interval: Option<(f64, f64)>,
+    /// Calls of each, lost ones among them.
+    pub calls: (usize, usize),
+    /// Rests on few.
+    pub few: bool,
+    /// Why it is not given.
+    pub refused: Option<String>,
+}
+
+impl Difference {
+    /// The interval lies on one side of 0: more than noise.
+    #[must_use]
+    pub fn significant(&self) -> bool {
+        self.interval
+            .is_some_and(|(low, high)| low > 0.0 || high < 0.0)
+    }
 }
 
 /// A figure over the phases of a steady course of load.
@@ -479,6 +565,8 @@ pub struct RunInfo {
     pub host: Host,
     /// The parts of the chain had no CPUs of their own.
     pub shared_cpu: bool,
+    /// The scenario that it was made by; `None` where neither its manifest nor its scenario file tells.
+    pub scenario: Option<ScenarioInfo>,
     /// What was asked for.
     pub workload: Workload,
     /// The chains.
@@ -511,6 +599,8 @@ pub struct Report {
     pub arms: Vec<Arm>,
     /// What the taps' insertion did.
     pub perturbations: Vec<Perturbation>,
+    /// How chains differ, two by two.
+    pub contrasts: Vec<Contrast>,
     /// What drifts, or does not, over long courses.
     pub drifts: Vec<Drift>,
     /// Experiments of operation.

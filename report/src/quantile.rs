@@ -120,18 +120,6 @@ pub(crate) fn sort(values: &mut [f64]) {
     values.sort_unstable_by(f64::total_cmp);
 }
 
-/// The quantile of values with weights, `beyond` being the weight of what is only known to be larger
-/// than all of them: the smallest value at which the weight reaches `q`; `None` where it lies beyond.
-pub(crate) fn weighted(sorted: &[(f64, f64)], beyond: f64, q: f64) -> Option<f64> {
-    let total: f64 = sorted.iter().map(|(_, w)| w).sum::<f64>() + beyond;
-    let mut sum = 0.0;
-    sorted.iter().find_map(|(value, weight)| {
-        sum += weight;
-        // A hair of rounding is no missing weight.
-        (sum + 1e-9 >= q * total).then_some(*value)
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -207,14 +195,5 @@ mod tests {
                 few: false
             }
         );
-    }
-
-    #[test]
-    fn weights_make_calls_equal() {
-        // One call of 1000 quick tokens, two calls of one slow token each.
-        let mut all: Vec<(f64, f64)> = (0..1_000).map(|_| (1.0, 0.001)).collect();
-        all.extend([(9.0, 1.0), (9.0, 1.0)]);
-        assert_eq!(weighted(&all, 0.0, 0.5), Some(9.0));
-        assert_eq!(weighted(&all, 4.0, 0.5), None, "beyond what was seen");
     }
 }

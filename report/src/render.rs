@@ -1,6 +1,7 @@
 //! The report as a page, as Markdown, as JSON.
 
 mod capacity;
+mod contrasts;
 mod html;
 mod markdown;
 mod probes;

@@ -6,7 +6,7 @@ use crate::progress::Phase;
 use crate::usage::shared;
 use crate::{LoadError, tables, taps};
 use config::ChainKind;
-use record::manifest::{ChainInfo, FORMAT, Manifest, Shard, TapHealth, Workload};
+use record::manifest::{ChainInfo, FORMAT, Manifest, ScenarioInfo, Shard, TapHealth, Workload};
 use record::verdict::Verdict;
 use std::collections::HashSet;
 
@@ -64,6 +64,10 @@ impl Campaign<'_> {
             shared_cpu: self.shared_cpu(),
             simulated: plan.chains.iter().any(|c| c.chain.simulated),
             config: plan.texts(),
+            scenario: Some(ScenarioInfo {
+                number: plan.scenario.number,
+                name: plan.scenario.name.clone(),
+            }),
             chains: plan.chains.iter().map(|c| self.chain_info(c)).collect(),
             workload: Workload {
                 input_tokens: workload.input_tokens,

@@ -1,12 +1,12 @@
 //! One arm: a chain driven one way, over its blocks.
 
 use super::pace::taken;
-use super::row::{Block, row};
+use super::row::{Block, counted, row, values};
 use super::strata::strata;
 use super::{agent, label, server, task, unsent};
 use crate::gather::{CacheUsage, Gathered, Joined, Tapped};
-use crate::model::{Arm, LegRow, Reading};
-use crate::quantile::{Rules, plain, sort};
+use crate::model::{Arm, LegRow, Reading, SampledCall};
+use crate::quantile::{Rules, plain, rests_on_few, sort};
 use config::scenario::Slo;
 use record::client::{CallOutcome, ClientCall};
 use record::clock::Nanos;
@@ -93,17 +93,17 @@ pub(super) fn headline(tapped: &Tapped) -> Option<&Legs> {
     tapped.legs.as_ref().filter(|_| single)
 }
 
-/// `phase`: only the calls that were due in that phase of a course of load, and what is known of them
-/// alone.
-pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm {
-    let chain = cells.first().map(|c| c.chain.clone()).unwrap_or_default();
-    let drive = cells.first().map(|c| part(&c.drive, phase));
-    let info = run.manifest.chains.iter().find(|c| c.name == chain);
-    // The parts of a course that was taken up again are one block.
-    let mut by_block: BTreeMap<u32, (Calls<'_>, Option<u64>)> = BTreeMap::new();
+/// The calls of an arm by block, and how many were due and not sent. The parts of a course that was taken up again are
+/// one block.
+pub(super) fn by_block<'a>(
+    run: &'a Gathered,
+    cells: &[&Cell],
+    phase: Option<usize>,
+) -> BTreeMap<u32, (Calls<'a>, Option<u64>)> {
+    let mut found: BTreeMap<u32, (Calls<'a>, Option<u64>)> = BTreeMap::new();
     for cell in cells {
         let calls = run.calls_of(cell.id);
-        let (sent, unsent) = by_block
+        let (sent, unsent) = found
             .entry(cell.block)
             .or_insert_with(|| (Vec::new(), Some(0)));
         sent.extend(due_in(cell, phase, calls));
@@ -111,6 +111,16 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
             .zip(unsent_in(cell, phase, calls))
             .map(|(a, b)| a + b);
     }
+    found
+}
+
+/// `phase`: only the calls that were due in that phase of a course of load, and what is known of them
+/// alone.
+pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm {
+    let chain = cells.first().map(|c| c.chain.clone()).unwrap_or_default();
+    let drive = cells.first().map(|c| part(&c.drive, phase));
+    let info = run.manifest.chains.iter().find(|c| c.name == chain);
+    let by_block = by_block(run, cells, phase);
     let (blocks, unsent): (Vec<Calls<'_>>, Vec<Option<u64>>) = by_block.into_values().unzip();
     let all = || blocks.iter().flat_map(|b| b.iter());
     let floors: Vec<Calls<'_>> = cells
@@ -179,6 +189,7 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
         legs: legs(&blocks, &floors, rules),
         recovered: recovered(&blocks, rules),
         ttft: client("TTFT", |c| c.ttft().map(|n| n as f64)),
+        ttft_spread: spread(&blocks, &unsent, rules),
         ttft_intended: client("TTFT from intended send", |c| {
             c.ttft_intended().map(|n| n as f64)
         }),
@@ -208,10 +219,44 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
         agent: agent::rows(run, cells, rules),
         server: server::server(run, cells, phase),
         prompt_tokens: middle(all().filter_map(|j| j.client.usage_prompt.map(u64::from))),
+        sample: first_sample(run, cells).filter(|_| whole),
         chain,
         drive,
     }
 }
+
+fn first_sample(run: &Gathered, cells: &[&Cell]) -> Option<SampledCall> {
+    let mut samples = cells.iter().filter_map(|cell| run.samples.get(&cell.id));
+    samples.next().cloned()
+}
+
+/// Quantiles of TTFT for a drawing, by the rules by which single ones are printed.
+fn spread(blocks: &[Calls<'_>], unsent: &[Option<u64>], rules: &Rules) -> Vec<(f64, f64)> {
+    let made: Option<Vec<Block>> = blocks
+        .iter()
+        .zip(unsent)
+        .map(|(calls, unsent)| {
+            let ttft = |call: &ClientCall| call.ttft().map(|n| n as f64);
+            Some(of_client(calls, (*unsent)?, ttft))
+        })
+        .collect();
+    let Some(made) = made else {
+        return Vec::new();
+    };
+    let (all, lost) = counted(&made.iter().collect::<Vec<_>>());
+    let pool = values(&made);
+    let once = pool.once();
+    SPREAD
+        .into_iter()
+        .filter(|q| rests_on_few(all, lost, *q, rules).is_ok())
+        .filter_map(|q| Some((q, pool.at(q, &once)?)))
+        .collect()
+}
+
+/// The quantiles of a drawing.
+const SPREAD: [f64; 13] = [
+    0.01, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99,
+];
 
 /// The largest of the cells' memory; `None` where one was not measured, for it may be the largest.
 fn memory(cells: &[&Cell]) -> Option<u64> {
@@ -247,28 +292,33 @@ fn client(
     rules: &Rules,
     pick: fn(&ClientCall) -> Option<f64>,
 ) -> LegRow {
+    let blocks = blocks.iter().zip(unsent);
     let made: Vec<Block> = blocks
-        .iter()
-        .zip(unsent)
-        .map(|(calls, unsent)| {
-            let mut block = Block::default();
-            for call in calls.iter().map(|j| &j.client) {
-                match pick(call).filter(|_| !call.outcome.censored()) {
-                    Some(value) => block.value(value),
-                    None if call.outcome.censored() => block.censor(),
-                    None => {}
-                }
-            }
-            let unsent = usize::try_from(unsent.unwrap_or(0)).unwrap_or(usize::MAX);
-            block.censor_all(unsent);
-            block
-        })
+        .map(|(calls, unsent)| of_client(calls, unsent.unwrap_or(0), pick))
         .collect();
     let mut found = row(name, &made, rules);
     if unsent.iter().any(Option::is_none) {
         refuse(&mut found);
     }
     found
+}
+
+/// A figure of the client's, of the calls of a block.
+pub(super) fn of_client(
+    calls: &Calls<'_>,
+    unsent: u64,
+    pick: fn(&ClientCall) -> Option<f64>,
+) -> Block {
+    let mut block = Block::default();
+    for call in calls.iter().map(|j| &j.client) {
+        match pick(call).filter(|_| !call.outcome.censored()) {
+            Some(value) => block.value(value),
+            None if call.outcome.censored() => block.censor(),
+            None => {}
+        }
+    }
+    block.censor_all(usize::try_from(unsent).unwrap_or(usize::MAX));
+    block
 }
 
 /// Takes the quantiles out: those of calls of which some are missing, nobody knows how many, are too good.
@@ -320,7 +370,7 @@ fn legs(blocks: &[Calls<'_>], floors: &[Calls<'_>], rules: &Rules) -> Vec<LegRow
 /// One leg of the calls of a block. A call that was not answered in full, or whose counterpart is
 /// missing, has no leg and is not left out: it may have been the slowest, and ranks as a lower
 /// bound at the top. Strata of their own (several attempts, cache hits, changed text) are counted apart.
-fn of_calls(calls: &Calls<'_>, pick: Pick) -> Block {
+pub(super) fn of_calls(calls: &Calls<'_>, pick: Pick) -> Block {
     let mut block = Block::default();
     for joined in calls {
         match joined.taps.as_ref().and_then(headline).and_then(pick) {

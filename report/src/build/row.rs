@@ -1,8 +1,9 @@
 //! One row of statistics over blocks.
 
-use crate::bootstrap::interval;
+use crate::bootstrap::over_blocks;
 use crate::model::LegRow;
-use crate::quantile::{Rules, ranked, reading, rests_on_few, weighted};
+use crate::pool::Pool;
+use crate::quantile::{Rules, reading, rests_on_few};
 use record::span::Span;
 
 /// The values of one leg in one block, call by call.
@@ -57,58 +58,48 @@ impl Block {
     }
 
     /// What `pick` takes, each with its weight.
-    fn weighted(&self, pick: Pick) -> impl Iterator<Item = (f64, f64)> + '_ {
+    fn weighted(&self, pick: Pick) -> Vec<(f64, f64)> {
         let weight = |at: usize| {
-            self.weights
-                .as_ref()
-                .and_then(|w| w.get(at).copied())
-                .unwrap_or(1.0)
+            let weights = self.weights.as_ref();
+            weights.and_then(|w| w.get(at).copied()).unwrap_or(1.0)
         };
-        pick(self)
-            .iter()
-            .enumerate()
-            .map(move |(at, v)| (*v, weight(at)))
+        let values = pick(self).iter().enumerate();
+        values.map(|(at, value)| (*value, weight(at))).collect()
     }
 }
 
 /// The values of a block, or their lower or upper bounds.
 type Pick = fn(&Block) -> &[f64];
 
-/// What `pick` takes of `blocks`, in rising order, and their lost calls, which rank above all of it.
-struct Ranked {
-    sorted: Vec<(f64, f64)>,
-    lost: usize,
-    /// One value a call.
-    single: bool,
+/// What `pick` takes of `blocks`, and their lost calls, which rank above all of it.
+fn pool(blocks: &[&Block], pick: Pick) -> Pool {
+    let single = blocks.iter().all(|b| b.weights.is_none());
+    let blocks = blocks.iter();
+    match single {
+        true => Pool::new(blocks.map(|b| (pick(b).to_vec(), b.censored)).collect()),
+        false => Pool::weighted(blocks.map(|b| (b.weighted(pick), b.censored)).collect()),
+    }
 }
 
-impl Ranked {
-    fn of(blocks: &[&Block], pick: Pick) -> Self {
-        let mut sorted: Vec<(f64, f64)> = blocks.iter().flat_map(|b| b.weighted(pick)).collect();
-        sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        Self {
-            sorted,
-            lost: blocks.iter().map(|b| b.censored).sum(),
-            single: blocks.iter().all(|b| b.weights.is_none()),
-        }
-    }
+/// Their values, for what compares two arms.
+pub(super) fn values(blocks: &[Block]) -> Pool {
+    pool(&blocks.iter().collect::<Vec<_>>(), |b| &b.values)
+}
 
-    fn values(&self) -> Vec<f64> {
-        self.sorted.iter().map(|(v, _)| *v).collect()
-    }
+/// Calls that `blocks` hold, and how many of them were lost.
+pub(super) fn counted(blocks: &[&Block]) -> (usize, usize) {
+    let lost: usize = blocks.iter().map(|b| b.censored).sum();
+    let seen: usize = blocks.iter().map(|b| b.calls).sum();
+    (seen + lost, lost)
+}
 
-    /// The quantile `q`; `None` where it falls on a lost call, or nothing is there.
-    fn at(&self, q: f64) -> Option<f64> {
-        if self.single {
-            return ranked(&self.values(), self.sorted.len() + self.lost, q);
-        }
-        weighted(&self.sorted, self.lost as f64, q)
-    }
-
-    fn mean(&self) -> Option<f64> {
-        let weight: f64 = self.sorted.iter().map(|(_, w)| w).sum();
-        (weight > 0.0).then(|| self.sorted.iter().map(|(v, w)| v * w).sum::<f64>() / weight)
-    }
+/// The mean of all values by their weights.
+fn mean(blocks: &[&Block]) -> Option<f64> {
+    let all = blocks.iter().flat_map(|b| b.weighted(|b| &b.values));
+    let (sum, weight) = all.fold((0.0, 0.0), |(sum, weight), (v, w)| {
+        (sum + v * w, weight + w)
+    });
+    (weight > 0.0).then(|| sum / weight)
 }
 
 /// The row of a leg over its blocks.
@@ -117,37 +108,37 @@ pub(super) fn row(leg: &'static str, blocks: &[Block], rules: &Rules) -> LegRow 
         .iter()
         .filter(|b| !b.values.is_empty() || b.censored > 0)
         .collect();
-    let all = Ranked::of(&seen, |b| &b.values);
-    let calls: usize = seen.iter().map(|b| b.calls).sum();
+    let all = pool(&seen, |b| &b.values);
+    let once = all.once();
     // Calls lie beyond a quantile, however many values each has: values of one call are alike.
-    let read = |q: f64| match rests_on_few(calls + all.lost, all.lost, q, rules) {
-        Ok(few) => reading(all.at(q), all.sorted.last().map(|(v, _)| v), few),
+    let (calls, lost) = counted(&seen);
+    let read = |q: f64| match rests_on_few(calls, lost, q, rules) {
+        Ok(few) => reading(all.at(q, &once), all.largest(), few),
         Err(refused) => refused,
     };
     let p50 = read(0.5);
-    let bound = |pick: Pick| Ranked::of(&seen, pick).at(0.5);
-    let over_blocks = |sample: &[&&Block]| {
-        let sample: Vec<&Block> = sample.iter().map(|b| **b).collect();
-        let median = Ranked::of(&sample, |b| &b.values).at(0.5);
-        // On a lost call: more than all that was seen.
-        Some(median.unwrap_or(f64::INFINITY))
-    };
+    let bound = |pick: Pick| pool(&seen, pick).at(0.5, &once);
+    // On a lost call: more than all that was seen.
+    let median = |times: &[u32]| Some(all.at(0.5, times).unwrap_or(f64::INFINITY));
     // Of no median there are neither bounds nor an interval.
     let shown = p50.value().is_some();
     LegRow {
         leg,
-        calls,
-        samples: all.sorted.len(),
+        calls: calls - lost,
+        samples: all.len(),
         p95: read(0.95),
         p99: read(0.99),
-        mean: all.mean(),
+        mean: mean(&seen),
         bounds: bound(|b| &b.lows)
             .zip(bound(|b| &b.highs))
             .filter(|_| shown),
-        interval: interval(&seen, over_blocks).filter(|_| shown),
+        interval: match shown {
+            true => over_blocks(seen.len(), median),
+            false => None,
+        },
         p50,
         floor: None,
-        negative: all.sorted.iter().filter(|(v, _)| *v < 0.0).count(),
+        negative: all.negative(),
     }
 }
 

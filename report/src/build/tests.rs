@@ -3,7 +3,8 @@
 use super::*;
 use crate::gather::{CacheUsage, Joined, Tapped};
 use crate::model::{
-    CacheShare, Drift, Leak, LeakFinding, Perturbation, ProbeFindings, Reading, SemanticFinding,
+    CacheShare, Contrast, Drift, Leak, LeakFinding, Perturbation, ProbeFindings, Reading,
+    SemanticFinding,
 };
 use crate::quantile::Rules;
 use crate::render::{self, cached, sent};
@@ -109,6 +110,7 @@ fn run(cells: &[Value], calls: Vec<(u32, Vec<Joined>)>) -> Gathered {
         seconds: Vec::new(),
         probes: Probes::default(),
         floors: HashSet::new(),
+        samples: HashMap::new(),
     }
 }
 
@@ -281,6 +283,18 @@ fn mixed() -> Report {
         excess: None,
         refused: None,
     };
+    let contrast = |(chain, simulated): (&str, bool)| Contrast {
+        run: "r".to_owned(),
+        a: chain.to_owned(),
+        b: "other".to_owned(),
+        simulated,
+        saturated: false,
+        drive: open(100.0, None),
+        label: "100/s".to_owned(),
+        blocks: 2,
+        differences: Vec::new(),
+        refused: Some("other work".to_owned()),
+    };
     let mut run = info(run);
     run.probes = Some(ProbeFindings {
         semantic: chains.map(semantic).into(),
@@ -297,6 +311,7 @@ fn mixed() -> Report {
         variants: Vec::new(),
         leaks: chains.map(leak).into(),
         losses: Vec::new(),
+        contrasts: chains.map(contrast).into(),
     }
 }
 
@@ -309,7 +324,7 @@ fn every_row_of_a_stand_in_is_marked_beside_real_ones() {
         .split("<tr")
         .flat_map(|rest| rest.split("</tr>"))
         .collect();
-    for (rows, at_least) in [(lines, 7), (rows, 8)] {
+    for (rows, at_least) in [(lines, 8), (rows, 9)] {
         for (chain, simulated) in [("mock", true), ("real", false)] {
             let of: Vec<&&str> = rows.iter().filter(|row| row.contains(chain)).collect();
             assert!(of.len() >= at_least, "{of:?}");
@@ -377,4 +392,21 @@ fn a_drift_says_in_how_many_phases_it_could_be_read() {
         ]
     );
     assert!(drifts.iter().all(|d| d.simulated));
+}
+
+#[test]
+fn a_run_says_which_scenario_made_it_by_its_manifest_or_its_file() {
+    let told = |run: Gathered| info(run).scenario.map(|s| (s.number, s.name));
+    assert_eq!(told(run(&[], Vec::new())), None);
+    let file = r#"{"name": "f", "number": 8, "question": "q", "seed": 1, "warmup": {"calls": 1},
+        "workload": {"input_tokens": 50, "output_tokens": 50},
+        "profile": {"phases": [{"name": "a", "rate": 1, "duration": "1s"}]}}"#;
+    let mut older = run(&[], Vec::new());
+    let read = config::from_text::<config::Scenario>(std::path::Path::new("f"), file);
+    older.scenario = Some(read.unwrap().into_inner());
+    assert_eq!(told(older), Some((8, "f".to_owned())));
+    let mut newer = run(&[], Vec::new());
+    let scenario = json!({"number": 3, "name": "m"});
+    newer.manifest.scenario = serde_json::from_value(scenario).unwrap();
+    assert_eq!(told(newer), Some((3, "m".to_owned())));
 }

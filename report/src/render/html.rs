@@ -40,6 +40,7 @@ pub fn html(report: &Report) -> String {
                         (arms::headline(report))
                         (arms::charts(report))
                     }
+                    (tables(&super::contrasts::tables(report)))
                     (tables(&super::capacity::tables(report)))
                     (experiments::table(report))
                     (variants::table(report))

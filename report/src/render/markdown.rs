@@ -72,6 +72,7 @@ fn write(out: &mut String, report: &Report) -> std::fmt::Result {
     if report.arms.iter().any(|a| a.kind == "gateway") {
         headline(out, report)?;
     }
+    tables(out, &super::contrasts::tables(report))?;
     tables(out, &super::capacity::tables(report))?;
     experiments(out, report)?;
     variants(out, report)?;
