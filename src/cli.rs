@@ -3,6 +3,7 @@
 //! plan is in error.
 
 mod calibrate;
+mod decide;
 mod demo;
 mod export;
 mod load;

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// Which crate may use which. `sim` stays away from `wire` and `record`: it writes its bytes and
 /// its truth with code of its own, so that an error cannot cancel out. The root knows them all.
-const ALLOWED: [(&str, &[&str]); 10] = [
+const ALLOWED: [(&str, &[&str]); 11] = [
     ("wire", &[]),
     ("record", &["wire"]),
     ("config", &[]),
@@ -19,6 +19,7 @@ const ALLOWED: [(&str, &[&str]); 10] = [
     ("report", &["wire", "record", "config"]),
     ("translate", &["wire"]),
     ("cost", &["config"]),
+    ("decide", &["record", "config", "report", "cost"]),
     (
         "hopscope",
         &[
@@ -31,6 +32,7 @@ const ALLOWED: [(&str, &[&str]); 10] = [
             "report",
             "translate",
             "cost",
+            "decide",
         ],
     ),
 ];

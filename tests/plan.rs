@@ -90,14 +90,17 @@ fn a_sound_plan_has_nothing_to_be_found_and_a_prediction() {
     assert!(judged["campaign"]["days"].as_f64().unwrap() > 1.0);
 }
 
-/// What does not fit has no bill, and nothing stands in its place.
+/// What does not fit has no bill, nor has what a quota does not let through; nothing stands in its place.
 #[test]
 fn bills_without_a_capacity_are_not_told() {
     let (code, judged) = json(&[]);
     assert_eq!(code, Some(2));
     for bill in judged["study"]["bills"].as_array().unwrap() {
-        let own = ["a1", "a2", "b1", "b2"].contains(&bill["configuration"].as_str().unwrap());
-        assert_eq!(bill["total"].is_null(), own, "{bill}");
+        let of = bill["configuration"].as_str().unwrap();
+        assert_eq!(bill["total"].is_null(), of != "baseline-plus", "{bill}");
+        let gaps = bill["gaps"].to_string();
+        // 50 calls a minute are fewer than any of the rates.
+        assert_eq!(gaps.contains("throttled"), of == "baseline", "{bill}");
     }
     let sound = config("plan-sound.yaml");
     let (_, judged) = json(&[

@@ -1,6 +1,6 @@
 //! `hopscope report`: run directories in; page, Markdown and JSON out.
 
-use super::Done;
+use super::{Done, decide};
 use ::report::Report;
 use anyhow::Context as _;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Run directories, as `hopscope load` writes them.
-    #[arg(value_name = "DIR", required = true)]
+    #[arg(value_name = "DIR")]
     runs: Vec<PathBuf>,
     /// Where the page goes. Default: `report.html` in the first run directory.
     #[arg(long, short, value_name = "FILE")]
@@ -22,6 +22,8 @@ pub(crate) struct Args {
     /// A table of an engine's variants (`config/variants.yaml`), to be filled with what the runs have measured.
     #[arg(long, value_name = "FILE")]
     variants: Option<PathBuf>,
+    #[command(flatten)]
+    decision: decide::Wanted,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
@@ -30,6 +32,10 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
         .first()
         .map(PathBuf::as_path)
         .unwrap_or(Path::new("."));
+    if args.runs.is_empty() && args.decision.without_runs() {
+        decide::write(&Report::empty(), &[], &args.decision, first)?;
+        return Ok(Done::Well);
+    }
     let page = args
         .out
         .clone()
@@ -46,6 +52,9 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
         args.json.as_deref(),
     )?;
     println!("{}", page.display());
+    if args.decision.any() {
+        decide::write(&report, &args.runs, &args.decision, first)?;
+    }
     Ok(Done::Well)
 }
 
@@ -75,6 +84,6 @@ fn put_all(
     Ok(())
 }
 
-fn put(path: &Path, text: &str) -> anyhow::Result<()> {
+pub(super) fn put(path: &Path, text: &str) -> anyhow::Result<()> {
     std::fs::write(path, text).with_context(|| format!("{}: cannot be written", path.display()))
 }

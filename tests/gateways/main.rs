@@ -13,6 +13,7 @@ mod driven;
 mod engines;
 mod exports;
 mod langgraph;
+mod page;
 mod prometheus;
 mod referee;
 #[path = "../sandwich/rig.rs"]

@@ -14,14 +14,14 @@ set -uo pipefail
 . "$real_src/install/pypi.sh"
 . "$real_src/install/debian.sh"
 
-all=(litellm envoy vllm-router clients langgraph nginx haproxy prometheus tcpdump aiperf llm-d-report vllm llama-cpp)
+all=(litellm envoy vllm-router clients langgraph nginx haproxy prometheus tcpdump aiperf llm-d-report browser vllm llama-cpp)
 # Large, and no test needs it.
 others=(guidellm)
 
 # kind_and_name WORD: prints "<kind> <component>".
 kind_and_name() {
     case "$1" in
-        litellm | envoy | vllm-router | clients | langgraph | aiperf | guidellm | llm-d-report | vllm | llama-cpp) echo "pypi $1" ;;
+        litellm | envoy | vllm-router | clients | langgraph | aiperf | guidellm | llm-d-report | browser | vllm | llama-cpp) echo "pypi $1" ;;
         openai | httpx | h2 | aiohttp | boto3 | langchain-aws) echo "pypi clients" ;;
         nginx | haproxy | prometheus | tcpdump) echo "debian $1" ;;
         *) return 1 ;;
@@ -46,6 +46,7 @@ starts() {
         aiperf | guidellm) "$bin/$1" --help >/dev/null && "$bin/python" -c 'import importlib.metadata as m, sys; print(sys.argv[1], m.version(sys.argv[1]))' "$1" ;;
         vllm-router) "$bin/python" -c 'import importlib.metadata as m; print("vllm-router", m.version("vllm-router"))' ;;
         llm-d-report) "$bin/python" -c 'import importlib.metadata as m, llmd_benchmark_report; print("llmd-benchmark-report", m.version("llmd-benchmark-report"))' ;;
+        browser) "$bin/chromium" --version && "$bin/python" -c 'import axe_playwright_python, playwright' ;;
         vllm) "$bin/python" -c 'from vllm import __version__; from vllm.platforms import current_platform as p; assert p.is_cpu(); print("vllm", __version__)' 2>/dev/null | tail -n 1 ;;
         llama-cpp) "$bin/llama-server" --version 2>&1 | grep -o 'version: .*' ;;
         envoy) "$bin/envoy" --version | grep -o 'version: .*' ;;

@@ -87,7 +87,7 @@ fn tables(tables: &[Table]) -> Markup {
     page! {
         @for table in tables {
             h2 { (table.title) }
-            div.box { table {
+            div.box role="group" tabindex="0" aria-label="table" { table {
                 thead { tr { @for name in table.head { th.word { (name) } } } }
                 tbody { @for row in &table.rows { tr { @for cell in row { td.word { (cell) } } } } }
             } }

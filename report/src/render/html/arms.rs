@@ -18,7 +18,7 @@ fn cell(row: Option<&LegRow>, pick: fn(&LegRow) -> &Reading) -> String {
 pub(super) fn headline(report: &Report) -> Markup {
     page! {
         h2 { "What each gateway adds" }
-        div.box { table {
+        div.box role="group" tabindex="0" aria-label="table" { table {
             thead { tr {
                 th { "gateway" } th.word { "driven" } th { "added TTFT p50" } th { "p95" } th { "p99" } th { "interval of p50" }
                 th { "bounds of p50" } th { "floor" } th { "added E2E p50" } th { "p95" } th { "calls" }
@@ -103,7 +103,7 @@ fn concurrency(arm: &Arm) -> Option<u32> {
 pub(super) fn clients(report: &Report) -> Markup {
     page! {
         h2 { "What the client sees" }
-        div.box { table {
+        div.box role="group" tabindex="0" aria-label="table" { table {
             thead { tr {
                 th { "arm" } th { "calls" } th { "answered/s" } th { "goodput/s" } th { "tokens/s" }
                 th { "TTFT p50" } th { "p95" } th { "p99" } th { "interval of p50" } th { "TPOT p50" } th { "p95" }
@@ -130,7 +130,7 @@ pub(super) fn tenants(report: &Report) -> Markup {
     page! {
         @if !arms.is_empty() {
             h2 { "Tenants" }
-            div.box { table {
+            div.box role="group" tabindex="0" aria-label="table" { table {
                 thead { tr {
                     th { "arm" } th { "calls" } th { "answered/s" } th { "TTFT p50" } th { "p95" } th { "p99" } th.word { "outcomes" }
                     th { "answers with another's secret" }
@@ -157,7 +157,7 @@ pub(super) fn drifts(report: &Report) -> Markup {
     page! {
         @if !report.drifts.is_empty() {
             h2 { "Drift over the course" }
-            div.box { table {
+            div.box role="group" tabindex="0" aria-label="table" { table {
                 thead { tr { th { "chain" } th.word { "figure" } th { "phases" } th { "change an hour" } th { "p" } th.word { "finding" } } }
                 tbody { @for drift in &report.drifts { tr {
                     td { (words::marked(&drift.chain, drift.simulated)) } td.word { (drift.figure) } td { (words::phases(drift)) } td { (words::slope(drift)) } td { (format!("{:.3}", drift.p)) }
@@ -172,7 +172,7 @@ pub(super) fn drifts(report: &Report) -> Markup {
 pub(super) fn resources(report: &Report) -> Markup {
     page! {
         h2 { "CPU, memory, errors, tokens merged" }
-        div.box { table {
+        div.box role="group" tabindex="0" aria-label="table" { table {
             thead { tr {
                 th { "arm" } th { "answered/s" } th { "CPU a call" } th { "calls/s a core" } th { "memory" } th { "merge ratio" }
                 th { "joined by the tap" } th { "pairing" } th.word { "outcomes" } th.word { "classes" }
@@ -202,7 +202,7 @@ pub(super) fn claims(report: &Report) -> Markup {
         @if !claiming.is_empty() {
             h2 { "What the gateway claims of itself" }
             p { "Its figure stops at the upstream's response head and begins in its handler; ours begins before its accept queue and ends when the token is out. The nearest of our legs is added TTFT." }
-            div.box { table {
+            div.box role="group" tabindex="0" aria-label="table" { table {
                 thead { tr { th { "arm" } th { "claimed p50" } th { "measured added TTFT p50" } th { "measured ÷ claimed" } } }
                 tbody { @for arm in claiming { tr {
                     @let measured = leg(arm, "added TTFT").and_then(|r| r.p50.value());
@@ -218,7 +218,7 @@ pub(super) fn perturbations(report: &Report) -> Markup {
     page! {
         @if !report.perturbations.is_empty() {
             h2 { "What inserting the taps did" }
-            div.box { table {
+            div.box role="group" tabindex="0" aria-label="table" { table {
                 thead { tr { th { "arm" } th { "E2E tapped − untapped" } th { "interval" } th { "taps' own delay + floor" } th { "perturbation" } } }
                 tbody { @for p in &report.perturbations { tr {
                     td { (words::marked(&format!("{} · {}", p.chain, p.label), p.simulated)) }
@@ -260,7 +260,7 @@ pub(super) fn arm(arm: &Arm) -> Markup {
 
 fn lines<'a>(rows: impl Iterator<Item = &'a LegRow>) -> Markup {
     page! {
-        div.box { table {
+        div.box role="group" tabindex="0" aria-label="table" { table {
             thead { tr {
                 th { "leg" } th { "calls" } th { "values" } th { "p50" } th { "p95" } th { "p99" } th { "mean" } th { "bounds of p50" }
                 th { "interval of p50" } th { "floor" } th { "below 0" }

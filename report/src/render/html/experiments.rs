@@ -8,7 +8,7 @@ pub(super) fn table(report: &Report) -> Markup {
     page! {
         @if !report.experiments.is_empty() {
             h2 { "Experiments of operation" }
-            div.box { table {
+            div.box role="group" tabindex="0" aria-label="table" { table {
                 thead { tr {
                     th { "chain" } th.word { "experiment" } th.word { "event" } th.word { "measured" } th { "median" } th { "between" }
                     th.word { "over repetitions" } th.word { "calls from the event on" }

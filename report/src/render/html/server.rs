@@ -6,7 +6,7 @@ use maud::{Markup, html as page};
 
 fn table<const N: usize>(columns: [&str; N], rows: impl Iterator<Item = [String; N]>) -> Markup {
     page! {
-        div.box { table {
+        div.box role="group" tabindex="0" aria-label="table" { table {
             thead { tr { @for column in columns { th.word { (column) } } } }
             tbody { @for row in rows { tr { @for cell in row { td.word { (cell) } } } } }
         } }

@@ -30,7 +30,7 @@ pub(super) fn runs(report: &Report) -> Markup {
                 (words::workload(&run.workload)) @if run.workload.stream { ", streamed" }
             }
             @for probe in &run.token_probes { p { (probe.words(&run.workload.tokenizer)) "." } }
-            div.box { table {
+            div.box role="group" tabindex="0" aria-label="table" { table {
                 thead { tr { th { "chain" } th.word { "kind" } th.word { "component" } th { "capacity, calls/s" } th.word { "injected" } } }
                 tbody {
                     @for chain in &run.chains { tr {
@@ -47,7 +47,7 @@ pub(super) fn runs(report: &Report) -> Markup {
             @if let Some(verdict) = &run.verdict {
                 details {
                     summary { "All checks of the verdict" }
-                    div.box { table {
+                    div.box role="group" tabindex="0" aria-label="table" { table {
                         thead { tr { th { "check" } th { "measured" } th { "limit" } th.word { "finding" } th.word { "where" } } }
                         tbody { @for check in &verdict.checks { tr {
                             td { (check.name) }
@@ -78,7 +78,7 @@ pub(super) fn calibration(report: &Report) -> Markup {
                         "; intercept " (maybe(c.intercept)) "; largest error of the merge ratio "
                         (c.merge_error.map_or_else(|| ABSENT.to_owned(), words::number)) ". Truth: the stand-ins' own stamps (simulated)."
                     }
-                    div.box { table {
+                    div.box role="group" tabindex="0" aria-label="table" { table {
                         thead { tr {
                             th { "leg" } th { "streams" } th.word { "mode" } th { "samples" } th { "raw p50" } th { "raw p99" }
                             th { "floor p50" } th { "floor p99" } th { "error p50" } th { "error p99" } th { "interval of p50" }

@@ -8,7 +8,7 @@ pub(super) fn table(report: &Report) -> Markup {
     page! {
         @if !report.variants.is_empty() {
             h2 { "Quantisation and engine controls" }
-            div.box { table {
+            div.box role="group" tabindex="0" aria-label="table" { table {
                 thead { tr {
                     th { "variant" } th.word { "kind" } th.word { "sets" } th.word { "on" } th.word { "driven" }
                     th { "TTFT p50" } th { "TPOT p50" } th { "tokens/s" }
