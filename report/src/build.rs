@@ -3,6 +3,8 @@
 mod agent;
 mod arm;
 mod contrast;
+#[cfg(test)]
+mod damage;
 mod pace;
 mod perturbation;
 mod probe;
@@ -24,23 +26,42 @@ use crate::gather::{Gathered, gather};
 use crate::model::{Arm, Report, RunInfo};
 use crate::{ReportError, drift, experiments, leak};
 use record::manifest::{Cell, Drive, ScenarioInfo};
-use std::path::PathBuf;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 
 /// Version of the report's JSON.
 const FORMAT: u32 = 1;
 
-/// Builds the report of `runs`.
+/// Builds the report of `runs`. One that cannot be used is named among the losses, beside the others.
 ///
 /// # Errors
-/// No run is named, or one is not a run directory.
+/// No run is named, or none of them can be used.
 pub fn build(runs: &[PathBuf]) -> Result<Report, ReportError> {
     if runs.is_empty() {
         return Err(ReportError::NoRun);
     }
     let mut losses = Vec::new();
     let mut report = Report::empty();
+    let (mut seen, mut names) = (HashSet::new(), HashSet::new());
+    let mut first_fault = None;
     for path in runs {
-        let run = gather(path, &mut losses)?;
+        if !seen.insert(std::fs::canonicalize(path).unwrap_or_else(|_| path.clone())) {
+            losses.push(format!("{}: named twice, counted once", path.display()));
+            continue;
+        }
+        let mut run = match gather(path, &mut losses) {
+            Ok(run) => run,
+            Err(error) => {
+                losses.push(format!("left out: {error}"));
+                first_fault = first_fault.or(Some(error));
+                continue;
+            }
+        };
+        // Figures name their run: two of one name are told apart by their paths.
+        if !names.insert(run.name.clone()) {
+            run.name = path.display().to_string();
+            names.insert(run.name.clone());
+        }
         let before = (
             report.arms.len(),
             report.perturbations.len(),
@@ -71,7 +92,10 @@ pub fn build(runs: &[PathBuf]) -> Result<Report, ReportError> {
         if runs.len() > 1 {
             name(&mut report, before, &run.name);
         }
-        report.runs.push(info(run));
+        report.runs.push(info(run, path));
+    }
+    if let Some(error) = first_fault.filter(|_| report.runs.is_empty()) {
+        return Err(error);
     }
     let versions: std::collections::BTreeSet<&str> =
         report.runs.iter().map(|r| r.version.as_str()).collect();
@@ -129,11 +153,12 @@ fn phases(run: &Gathered, cells: &[&Cell]) -> Vec<Arm> {
         .collect()
 }
 
-fn info(run: Gathered) -> RunInfo {
+fn info(run: Gathered, path: &Path) -> RunInfo {
     let scenario = scenario(&run);
     let manifest = run.manifest;
     RunInfo {
         name: run.name,
+        path: path.to_owned(),
         version: manifest.version,
         started: manifest.started,
         host: manifest.host,

@@ -10,7 +10,7 @@ mod cell;
 mod llm_d;
 mod sample;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod vllm;
 
 use crate::ReportError;

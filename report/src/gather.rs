@@ -12,7 +12,7 @@ use record::leg::{Legs, TextAgreement, identity_error};
 use record::manifest::{Cell, Manifest};
 use record::pairing::{Call, CallClass};
 use record::probe::Probes;
-use record::rundir::{RunDir, Second};
+use record::rundir::{RunDir, RunDirError, Second};
 use record::scrape::{Look, Scraped};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -195,17 +195,18 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
     let manifest = run.manifest()?;
     let (calls, lost) = run.read_calls()?;
     losses.extend(lost);
-    let (uses, lost) = run.read_tools()?;
+    // Without a file beside the calls its figures are absent, and the others are not.
+    let (uses, lost) = kept(run.read_tools(), losses);
     losses.extend(lost);
     let mut tools: HashMap<u32, Vec<ToolUse>> = HashMap::new();
     for one in uses {
         tools.entry(one.cell).or_default().push(one);
     }
-    let mut paired = run.pair()?;
+    let mut paired = kept(run.pair().map(Some), losses);
     let mut tapped: HashMap<(u32, u64), Tapped> = HashMap::new();
     let wanted = middle_calls(&calls);
     let mut samples = HashMap::new();
-    for call in paired.by_ref() {
+    for call in paired.iter_mut().flatten() {
         if let Some(key) = call
             .outer
             .keys
@@ -219,7 +220,7 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
             tapped.insert(key, Tapped::of(&call));
         }
     }
-    losses.extend(paired.losses().cloned());
+    losses.extend(paired.iter().flat_map(|paired| paired.losses()).cloned());
     let mut by_cell: HashMap<u32, Vec<Joined>> = HashMap::new();
     let mut usage: HashMap<u32, CacheUsage> = HashMap::new();
     for client in calls {
@@ -250,7 +251,7 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
             path.display()
         ));
     }
-    let (looks, lost) = run.read_looks()?;
+    let (looks, lost) = kept(run.read_looks(), losses);
     losses.extend(lost);
     losses.extend(gaps(path, &manifest, &looks));
     let floors = manifest.cells.iter().filter_map(|c| c.floor_cell).collect();
@@ -259,6 +260,8 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
         |n| n.to_string_lossy().into_owned(),
     );
     let scenario = scenario(path, &manifest, losses);
+    let seconds = kept(run.read_seconds(), losses);
+    let probes = kept(run.read_probes(), losses);
     Ok(Gathered {
         name,
         rules: scenario
@@ -269,11 +272,19 @@ pub(crate) fn gather(path: &Path, losses: &mut Vec<String>) -> Result<Gathered, 
         calls: by_cell,
         usage,
         looks,
-        seconds: run.read_seconds()?,
+        seconds,
         tools,
-        probes: run.read_probes()?,
+        probes,
         floors,
         samples,
+    })
+}
+
+/// What was read, or nothing and a loss.
+fn kept<T: Default>(read: Result<T, RunDirError>, losses: &mut Vec<String>) -> T {
+    read.unwrap_or_else(|error| {
+        losses.push(format!("left out: {error}"));
+        T::default()
     })
 }
 

@@ -14,6 +14,7 @@ use record::manifest::{Calibration, ChainInfo, Drive, Host, ScenarioInfo, Worklo
 use record::token_probe::TokenProbe;
 use record::verdict::Verdict;
 use serde::Serialize;
+use std::path::PathBuf;
 
 /// One printed statistic, or why there is none.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -555,8 +556,11 @@ pub enum LeakFinding {
 /// A run that the report is of.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RunInfo {
-    /// Its directory's name.
+    /// Its directory's name; its path where another run of the report has that name.
     pub name: String,
+    /// Its directory: in no output.
+    #[serde(skip)]
+    pub path: PathBuf,
     /// Version of hopscope that made it.
     pub version: String,
     /// When.

@@ -61,15 +61,10 @@ impl Wanted {
     }
 }
 
-/// Makes the decision of `report`, which is of `runs`, and writes what is wanted of it; the page by default to
+/// Makes the decision of `report` and writes what is wanted of it; the page by default to
 /// `decision.html` in `beside`.
-pub(super) fn write(
-    report: &Report,
-    runs: &[PathBuf],
-    wanted: &Wanted,
-    beside: &Path,
-) -> anyhow::Result<()> {
-    let decision = decide(report, runs, wanted)?;
+pub(super) fn write(report: &Report, wanted: &Wanted, beside: &Path) -> anyhow::Result<()> {
+    let decision = decide(report, wanted)?;
     let page = wanted.decision.clone();
     let page = page.unwrap_or_else(|| beside.join("decision.html"));
     super::report::put(&page, &decide::page(&decision))?;
@@ -100,7 +95,7 @@ fn tell(decision: &Decision) {
     println!("{}", decision.guide.said);
 }
 
-fn decide(report: &Report, runs: &[PathBuf], wanted: &Wanted) -> anyhow::Result<Decision> {
+fn decide(report: &Report, wanted: &Wanted) -> anyhow::Result<Decision> {
     let objectives = match &wanted.objectives {
         Some(path) => config::load::<Objectives>(path)?,
         None => Objectives::shipped()?,
@@ -118,9 +113,9 @@ fn decide(report: &Report, runs: &[PathBuf], wanted: &Wanted) -> anyhow::Result<
         runs => Some(report::build(runs)?),
     };
     // Only these can say what a deployment serves.
-    let looked = report.runs.iter().zip(runs);
-    let looked = looked.filter(|(run, _)| run.chains.iter().any(|chain| chain.capacity.is_some()));
-    let looked: Vec<PathBuf> = looked.map(|(_, path)| path.clone()).collect();
+    let looked = report.runs.iter();
+    let looked = looked.filter(|run| run.chains.iter().any(|chain| chain.capacity.is_some()));
+    let looked: Vec<PathBuf> = looked.map(|run| run.path.clone()).collect();
     let basis = Basis::read(&wanted.sources, &looked)?;
     let study = |rates: Vec<f64>| {
         let mut plan = basis.plan.clone();

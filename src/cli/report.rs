@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
         .map(PathBuf::as_path)
         .unwrap_or(Path::new("."));
     if args.runs.is_empty() && args.decision.without_runs() {
-        decide::write(&Report::empty(), &[], &args.decision, first)?;
+        decide::write(&Report::empty(), &args.decision, first)?;
         return Ok(Done::Well);
     }
     let page = args
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Done> {
     )?;
     println!("{}", page.display());
     if args.decision.any() {
-        decide::write(&report, &args.runs, &args.decision, first)?;
+        decide::write(&report, &args.decision, first)?;
     }
     Ok(Done::Well)
 }

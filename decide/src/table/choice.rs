@@ -22,7 +22,11 @@ pub(crate) fn by_callers(view: &View<'_>, arm: &Arm) -> f64 {
                 f64::from(*concurrency) - wanted
             }
             Drive::Closed { concurrency } => 1e6 + wanted - f64::from(*concurrency),
-            Drive::Open { share, .. } => 2e6 + (share.unwrap_or(1.0) - 0.5).abs(),
+            Drive::Open {
+                share: Some(share), ..
+            } => 2e6 + (share - 0.5).abs(),
+            // A rate that is no share of anything says nothing of load: the one with most calls.
+            Drive::Open { share: None, .. } => 2e6 + 1.0 + 1.0 / (1.0 + arm.strata.sent as f64),
             Drive::Profile { .. } | Drive::Trace { .. } => 3e6,
             _ => f64::INFINITY,
         }

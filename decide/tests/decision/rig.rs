@@ -138,6 +138,7 @@ pub(crate) fn run(name: &str, scenario: u8, valid: bool) -> RunInfo {
     });
     RunInfo {
         name: name.to_owned(),
+        path: name.into(),
         version: "0.1.0".to_owned(),
         started: "2026-12-01T08:09:10Z".to_owned(),
         host: made(json!({"name": "h", "cpu": null, "cpus": 2, "memory": null, "kernel": null})),

@@ -16,6 +16,7 @@ use record::probe::Probes;
 use record::span::Span;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 
 const MS: u64 = 1_000_000;
 
@@ -295,7 +296,7 @@ fn mixed() -> Report {
         differences: Vec::new(),
         refused: Some("other work".to_owned()),
     };
-    let mut run = info(run);
+    let mut run = info(run, Path::new("r"));
     run.probes = Some(ProbeFindings {
         semantic: chains.map(semantic).into(),
         ..ProbeFindings::default()
@@ -396,7 +397,11 @@ fn a_drift_says_in_how_many_phases_it_could_be_read() {
 
 #[test]
 fn a_run_says_which_scenario_made_it_by_its_manifest_or_its_file() {
-    let told = |run: Gathered| info(run).scenario.map(|s| (s.number, s.name));
+    let told = |run: Gathered| {
+        info(run, Path::new("r"))
+            .scenario
+            .map(|s| (s.number, s.name))
+    };
     assert_eq!(told(run(&[], Vec::new())), None);
     let file = r#"{"name": "f", "number": 8, "question": "q", "seed": 1, "warmup": {"calls": 1},
         "workload": {"input_tokens": 50, "output_tokens": 50},

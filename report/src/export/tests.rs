@@ -62,7 +62,7 @@ fn manifest() -> Value {
 }
 
 /// The run: two complete calls that overlap, a failed one, and one of the warm-up.
-fn run() -> tempfile::TempDir {
+pub(crate) fn run() -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
     let run = RunDir::create(dir.path()).unwrap();
     run.write_manifest(&serde_json::from_value(manifest()).unwrap())
