@@ -1,6 +1,6 @@
 //! From measurements, prices and stated facts to a decision: the metrics table, ten answers, a guide and charts.
 //!
-//! [`decide`] makes a [`Decision`], which is data; [`page`] and [`markdown`] only show it. Every sentence is in
+//! [`decide()`] makes a [`Decision`], which is data; [`page()`] and [`markdown()`] only show it. Every sentence is in
 //! `words.json`, in each [`Language`].
 
 mod against;
