@@ -1,14 +1,14 @@
 //! The charts as data: what is drawn, by which arms.
 
 use cost::Configuration;
-use record::manifest::{Drive, Phase};
 use report::{Arm, LegRow, Passing};
 
 use crate::drive::driven;
 use crate::key::Key;
 use crate::model::{At, Axis, Chart, Kind, Series};
+use crate::show::bill_marks;
 use crate::table::{best, by_callers, by_load};
-use crate::view::{View, concurrency};
+use crate::view::{View, concurrency, phase};
 
 const MS: f64 = 1e6;
 const MINUTE: f64 = 60e9;
@@ -255,17 +255,6 @@ fn tokens(view: &View<'_>) -> Chart {
     }
 }
 
-/// The one phase of an arm that shows a phase alone.
-fn phase(arm: &Arm) -> Option<&Phase> {
-    match &arm.drive {
-        Drive::Profile { phases } => match phases.as_slice() {
-            [one] => Some(one),
-            _ => None,
-        },
-        _ => None,
-    }
-}
-
 /// A median over the phases of a course, at the middle of each, of the best run that drove one.
 fn course(
     view: &View<'_>,
@@ -319,20 +308,10 @@ fn costs(view: &View<'_>) -> Chart {
                 },
             })
             .collect();
-        let capacity = view
-            .given
-            .capacities
-            .get(&of)
-            .filter(|_| of != Configuration::Baseline);
-        let simulated = capacity.is_some_and(|one| one.simulated);
-        let mark = match capacity {
-            Some(one) if one.simulated => Some(Key::Simulated),
-            Some(one) if !one.measured => Some(Key::Guessed),
-            _ => None,
-        };
-        let name = match mark {
-            Some(mark) => format!("{of} ({})", view.get(mark)),
-            None => of.id().to_owned(),
+        let (simulated, guessed) = (view.on_stand_ins(&[of]), view.on_guesses(&[of]));
+        let name = match bill_marks(&view.words, simulated, guessed) {
+            marks if marks.is_empty() => of.id().to_owned(),
+            marks => format!("{of} ({})", marks.join(", ")),
         };
         let drawn = points.iter().any(|p| p.y.is_some());
         drawn.then(|| Series {

@@ -59,6 +59,7 @@ pub(crate) fn guide(view: &View<'_>) -> Guide {
                 no,
                 turn: None,
                 why: None,
+                provisional: false,
             })
             .into(),
         reached: None,
@@ -81,21 +82,31 @@ pub(crate) fn guide(view: &View<'_>) -> Guide {
     while let Some(step) = guide.steps.iter_mut().find(|step| step.id == at) {
         let found = turns::turn(view, workload, at);
         (step.turn, step.why) = (Some(found.turn), Some(found.why.clone()));
+        step.provisional = found.provisional;
         guide.provisional |= found.provisional;
         at = match found.turn {
             Turn::Yes => step.yes,
             Turn::No => step.no,
             Turn::Unknown => {
                 let values = [("asked", step.asked.clone()), ("why", found.why)];
-                guide.said = view.say(Key::GuideEnds, &values);
+                guide.said = told(view, view.say(Key::GuideEnds, &values), guide.provisional);
                 return guide;
             }
         };
     }
     let name = destination(view, at).unwrap_or_default();
-    guide.said = view.say(Key::GuideReached, &[("id", at.to_owned()), ("name", name)]);
+    let said = view.say(Key::GuideReached, &[("id", at.to_owned()), ("name", name)]);
+    guide.said = told(view, said, guide.provisional);
     guide.reached = Some(at.to_owned());
     guide
+}
+
+/// Where the path leads is never said without how far it can be trusted.
+fn told(view: &View<'_>, said: String, provisional: bool) -> String {
+    match provisional {
+        true => format!("{said} {}", view.get(Key::GuideProvisional)),
+        false => said,
+    }
 }
 
 #[cfg(test)]

@@ -108,6 +108,8 @@ fn places(view: &View<'_>) -> Vec<Place> {
             low: one.low,
             high: one.high,
             cheaper_above: one.cheaper_above.id().to_owned(),
+            simulated: view.on_stand_ins(&[one.a, one.b]),
+            guessed: view.on_guesses(&[one.a, one.b]),
         })
         .collect()
 }
@@ -120,6 +122,8 @@ fn moves(view: &View<'_>) -> Vec<Move> {
         at_low: bar.at_low,
         at_high: bar.at_high,
         base: bar.base,
+        simulated: view.on_stand_ins(&[bar.of]),
+        guessed: view.on_guesses(&[bar.of]),
     })
     .collect()
 }

@@ -6,7 +6,9 @@ use crate::key::Key;
 use crate::language::Words;
 use crate::model::{Answer, Chart, Decision, Point, Statement, Turn};
 use crate::number;
-use crate::show::{basis, cell, headline, interval, verdict_and_stand_ins, yes_no};
+use crate::show::{
+    basis, bill_marks, cell, headline, interval, marks, verdict_and_stand_ins, yes_no,
+};
 
 /// `decision` as Markdown, in its language.
 #[must_use]
@@ -28,6 +30,14 @@ struct Out {
 /// A cell of a table: a bar would end it.
 fn safe(text: &str) -> String {
     text.replace('|', "\\|").replace('\n', " ")
+}
+
+/// A text with what marks it.
+fn marked(text: &str, marks: &[String]) -> String {
+    match marks.is_empty() {
+        true => text.to_owned(),
+        false => format!("{text} **{}**", marks.join(", ")),
+    }
 }
 
 impl Out {
@@ -227,7 +237,10 @@ impl Out {
                         .high
                         .map_or_else(|| self.get(Key::NoUpperEnd), number::rate);
                     vec![
-                        format!("{} / {}", one.a, one.b),
+                        marked(
+                            &format!("{} / {}", one.a, one.b),
+                            &bill_marks(&self.words, one.simulated, one.guessed),
+                        ),
                         number::rate(one.rate),
                         format!("{} … {high}", number::rate(one.low)),
                         one.cheaper_above.clone(),
@@ -252,7 +265,10 @@ impl Out {
             .map(|one| {
                 vec![
                     one.input.clone(),
-                    one.of.clone(),
+                    marked(
+                        &one.of,
+                        &bill_marks(&self.words, one.simulated, one.guessed),
+                    ),
                     end(&self.words, one.at_low),
                     number::money(one.base),
                     end(&self.words, one.at_high),
@@ -288,9 +304,6 @@ impl Out {
             writeln!(self.text, "{line}")?;
         }
         writeln!(self.text, "\n**{}**\n", guide.said)?;
-        if guide.provisional {
-            writeln!(self.text, "{}\n", self.words.get(Key::GuideProvisional))?;
-        }
         Ok(())
     }
 
@@ -366,19 +379,16 @@ impl Out {
         ]);
         let side = |figure| {
             let range = interval(figure).map_or_else(String::new, |range| format!(" ({range})"));
-            format!("{}{range}", headline(figure))
+            let text = format!("{}{range}", headline(figure));
+            marked(&text, &marks(&self.words, figure))
         };
         let rows: Vec<Vec<String>> = decision
             .changes
             .iter()
             .map(|one| {
                 let noise = yes_no(&self.words, one.more_than_noise).to_owned();
-                let mark = match one.now.simulated {
-                    true => format!(" ({})", self.words.get(Key::Simulated)),
-                    false => String::new(),
-                };
                 vec![
-                    format!("{}{mark}", one.chain),
+                    one.chain.clone(),
                     one.label.clone(),
                     one.figure.clone(),
                     side(&one.before),

@@ -174,6 +174,8 @@ pub struct Step {
     pub turn: Option<Turn>,
     /// By what.
     pub why: Option<String>,
+    /// It rests on stand-ins or on guesses.
+    pub provisional: bool,
 }
 
 /// From a workload to a configuration.
@@ -236,6 +238,10 @@ pub struct Place {
     pub high: Option<f64>,
     /// The cheaper one just above.
     pub cheaper_above: String,
+    /// A bill of theirs rests on a stand-in.
+    pub simulated: bool,
+    /// A bill of theirs rests on what the plan expects.
+    pub guessed: bool,
 }
 
 /// A run that the decision rests on.
@@ -300,6 +306,10 @@ pub struct Move {
     pub at_high: Option<f64>,
     /// As it is.
     pub base: f64,
+    /// The bill rests on a stand-in.
+    pub simulated: bool,
+    /// The bill rests on what the plan expects.
+    pub guessed: bool,
 }
 
 /// One line of the summary.

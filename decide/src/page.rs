@@ -104,6 +104,11 @@ fn wide(name: &str, table: &Markup) -> Markup {
     html! { div.box role="group" tabindex="0" aria-label=(name) { (table) } }
 }
 
+/// All that marks a figure.
+fn badges(marks: &[String]) -> Markup {
+    html! { @for mark in marks { (badge(mark)) } }
+}
+
 /// What marks a figure or a statement.
 fn badge(text: &str) -> Markup {
     html! { " " span.badge { (text) } }

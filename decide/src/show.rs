@@ -81,6 +81,13 @@ pub(crate) fn cell(words: &Words, cell: &Cell) -> String {
     }
 }
 
+/// What marks a figure that is computed from bills.
+pub(crate) fn bill_marks(words: &Words, simulated: bool, guessed: bool) -> Vec<String> {
+    let marks = [(simulated, Key::Simulated), (guessed, Key::Guessed)];
+    let held = marks.into_iter().filter(|(holds, _)| *holds);
+    held.map(|(_, key)| words.get(key).to_owned()).collect()
+}
+
 pub(crate) fn basis<'a>(words: &'a Words, basis: &str) -> &'a str {
     words.get(match basis {
         "documented" => Key::BasisDocumented,

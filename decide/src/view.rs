@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use config::{Facts, Objectives, Plan, Workload};
 use cost::{Capacity, Configuration, Study};
-use record::manifest::Drive;
+use record::manifest::{Drive, Phase};
 use report::{Arm, Contrast, Reading, Report, RunInfo};
 
 use crate::key::Key;
@@ -73,10 +73,28 @@ impl<'a> View<'a> {
         Some(self.run(run)?.scenario.as_ref()?.number)
     }
 
-    /// The arms of a configuration: its chain has its name.
+    /// The arms of a configuration that made a call: its chain has its name.
     pub(crate) fn arms(&self, of: Configuration) -> impl Iterator<Item = &'a Arm> {
         let arms = self.given.report.arms.iter();
-        arms.filter(move |arm| arm.chain == of.id())
+        arms.filter(move |arm| arm.chain == of.id() && arm.strata.sent > 0)
+    }
+
+    /// What a configuration's bill rests on: `None` of prices alone. Tokens have no capacity of one's own.
+    pub(crate) fn behind(&self, of: Configuration) -> Option<&'a Capacity> {
+        let capacity = self.given.capacities.get(&of);
+        capacity.filter(|_| of != Configuration::Baseline)
+    }
+
+    /// A bill of one of them rests on a stand-in.
+    pub(crate) fn on_stand_ins(&self, all: &[Configuration]) -> bool {
+        let capacities = all.iter().filter_map(|of| self.behind(*of));
+        capacities.into_iter().any(|one| one.simulated)
+    }
+
+    /// A bill of one of them rests on what a plan expects.
+    pub(crate) fn on_guesses(&self, all: &[Configuration]) -> bool {
+        let capacities = all.iter().filter_map(|of| self.behind(*of));
+        capacities.into_iter().any(|one| !one.measured)
     }
 
     /// Those that may answer a question: of valid runs, and of the real thing where any is.
@@ -109,6 +127,17 @@ pub(crate) fn real_first<T>(all: Vec<T>, simulated: impl Fn(&T) -> bool) -> Vec<
     match all.iter().any(|one| !simulated(one)) {
         true => all.into_iter().filter(|one| !simulated(one)).collect(),
         false => all,
+    }
+}
+
+/// The one phase of an arm that shows a phase alone.
+pub(crate) fn phase(arm: &Arm) -> Option<&Phase> {
+    match &arm.drive {
+        Drive::Profile { phases } => match phases.as_slice() {
+            [one] => Some(one),
+            _ => None,
+        },
+        _ => None,
     }
 }
 

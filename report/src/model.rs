@@ -1,15 +1,20 @@
 //! The report as data: what the JSON form holds, and all that the other forms show.
 //! Durations are nanoseconds.
 
+mod compare;
+mod course;
+mod operation;
 mod probe;
 
+pub use compare::{Contrast, Difference, Perturbation};
+pub use course::{Drift, Leak, LeakFinding};
+pub use operation::{ExperimentRow, VariantRow, VariantSeen};
 pub use probe::{
     CacheFinding, CacheShare, GuardrailFinding, LimitFinding, LimitVerdict, PolicyCount,
     ProbeFindings, SemanticFinding,
 };
 
 use record::agent::ToolFilter;
-use record::experiment::{Found, Setup};
 use record::manifest::{Calibration, ChainInfo, Drive, Host, ScenarioInfo, Workload};
 use record::token_probe::TokenProbe;
 use record::verdict::Verdict;
@@ -332,225 +337,6 @@ pub struct ComponentRow {
     pub restarts: Option<u32>,
     /// The longest look, nanoseconds.
     pub longest_look: Option<f64>,
-}
-
-/// What inserting the taps did: E2E tapped − untapped, against what the taps account for.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Perturbation {
-    /// The name of its run.
-    pub run: String,
-    /// The chain.
-    pub chain: String,
-    /// A part of it is a stand-in.
-    pub simulated: bool,
-    /// The drive in words.
-    pub label: String,
-    /// Difference of the medians of E2E, with its interval.
-    pub difference: Option<Estimate>,
-    /// Taps' own delay and floor: what the difference should be.
-    pub expected: Option<f64>,
-    /// Difference − expected: the perturbation.
-    pub excess: Option<f64>,
-    /// Why it is not given.
-    pub refused: Option<String>,
-}
-
-/// How two chains of one run differ where they were driven in one way. What is compared is paired over blocks.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Contrast {
-    /// The name of its run.
-    pub run: String,
-    /// The one.
-    pub a: String,
-    /// The other.
-    pub b: String,
-    /// A part of either is a stand-in.
-    pub simulated: bool,
-    /// One of them was driven beyond its capacity.
-    pub saturated: bool,
-    /// How they were driven: as the first was.
-    pub drive: Drive,
-    /// The drive in words.
-    pub label: String,
-    /// Blocks in which both were driven.
-    pub blocks: usize,
-    /// Figure by figure.
-    pub differences: Vec<Difference>,
-    /// Why there are none.
-    pub refused: Option<String>,
-}
-
-/// A quantile of one figure in both chains, nanoseconds.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Difference {
-    /// What is compared.
-    pub figure: &'static str,
-    /// Which quantile of it.
-    pub quantile: f64,
-    /// That of the one.
-    pub a: Option<f64>,
-    /// That of the other.
-    pub b: Option<f64>,
-    /// The other − the one.
-    pub difference: Option<f64>,
-    /// 95 % of that over blocks; `None` with fewer than two, or where a resample falls on calls whose end was not seen.
-    pub interval: Option<(f64, f64)>,
-    /// The other ÷ the one.
-    pub ratio: Option<f64>,
-    /// 95 % of that.
-    pub ratio_interval: Option<(f64, f64)>,
-    /// Calls of each, lost ones among them.
-    pub calls: (usize, usize),
-    /// Rests on few.
-    pub few: bool,
-    /// Why it is not given.
-    pub refused: Option<String>,
-}
-
-impl Difference {
-    /// The interval lies on one side of 0: more than noise.
-    #[must_use]
-    pub fn significant(&self) -> bool {
-        self.interval
-            .is_some_and(|(low, high)| low > 0.0 || high < 0.0)
-    }
-}
-
-/// A figure over the phases of a steady course of load.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Drift {
-    /// The name of its run.
-    pub run: String,
-    /// The chain.
-    pub chain: String,
-    /// A part of it is a stand-in.
-    pub simulated: bool,
-    /// What is looked at.
-    pub figure: &'static str,
-    /// Phases that it could be read in.
-    pub phases: usize,
-    /// Phases of the course.
-    pub of: usize,
-    /// By how much it changes an hour: nanoseconds, or a share. With ties it may be 0 though there is a trend.
-    pub slope_per_hour: f64,
-    /// Kendall's S: pairs of phases in which the later is the larger, less those in which it is the smaller.
-    /// Its sign is the direction of the trend.
-    pub s: i64,
-    /// Probability of as clear a trend where there is none.
-    pub p: f64,
-}
-
-/// One quantity of an experiment of operation, over its repetitions.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ExperimentRow {
-    /// The name of its run.
-    pub run: String,
-    /// The chain.
-    pub chain: String,
-    /// A part of the chain is a stand-in.
-    pub simulated: bool,
-    /// How it was made.
-    pub setup: Setup,
-    /// The command or request; `None` where load alone was the event.
-    pub trigger: Option<String>,
-    /// What was measured.
-    pub quantity: &'static str,
-    /// Repetitions.
-    pub repetitions: usize,
-    /// Of these, those that could tell it.
-    pub told: usize,
-    /// The median of these.
-    pub median: Found,
-    /// The smallest and the largest of them; `None` with fewer than two.
-    pub range: Option<(Found, Found)>,
-    /// Probability with which these two hold the true median.
-    pub coverage: Option<f64>,
-    /// How the calls due from the event on ended, over all repetitions.
-    pub outcomes: Vec<(String, u64)>,
-}
-
-/// One variant of an engine on one service, driven one way.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct VariantRow {
-    /// The variant.
-    pub variant: String,
-    /// What kind of choice it is.
-    pub kind: &'static str,
-    /// What it sets.
-    pub sets: String,
-    /// The service.
-    pub on: String,
-    /// What is known of it.
-    pub seen: VariantSeen,
-}
-
-/// What is known of a variant.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum VariantSeen {
-    /// An arm of some run.
-    Measured {
-        /// How it was driven, in words.
-        label: String,
-        /// A part of its chain is a stand-in.
-        simulated: bool,
-        /// TTFT from the actual send, at the client.
-        ttft_p50: Reading,
-        /// TPOT.
-        tpot_p50: Reading,
-        /// Completion tokens a second, over all callers.
-        tokens_rate: Option<f64>,
-    },
-    /// No run of the report has it.
-    NotMeasured {
-        /// What would measure it.
-        command: String,
-    },
-    /// There is nothing to measure, and why.
-    NotOffered(String),
-}
-
-/// Whether a component keeps more and more of something over a steady course of load.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Leak {
-    /// The name of its run.
-    pub run: String,
-    /// The chain.
-    pub chain: String,
-    /// A part of it is a stand-in.
-    pub simulated: bool,
-    /// What is looked at.
-    pub figure: &'static str,
-    /// `bytes`, or empty for a count.
-    pub unit: &'static str,
-    /// Seconds in which it was read, the first tenth of the course left out.
-    pub samples: usize,
-    /// Stretches of them whose medians are compared.
-    pub stretches: usize,
-    /// From the first to the last of them, hours.
-    pub hours: f64,
-    /// Its median.
-    pub level: f64,
-    /// By how much it changes an hour.
-    pub slope_per_hour: f64,
-    /// 95 % of that.
-    pub interval: (f64, f64),
-    /// What follows.
-    pub finding: LeakFinding,
-}
-
-/// What a slope says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LeakFinding {
-    /// The interval lies above 0.
-    Grows,
-    /// It lies below.
-    Shrinks,
-    /// It holds 0.
-    NoneShown,
-    /// The course is too short to say.
-    TooShort,
 }
 
 /// A run that the report is of.

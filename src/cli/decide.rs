@@ -52,7 +52,10 @@ impl Wanted {
             &self.objectives,
             &self.facts,
         ];
-        files.iter().any(|file| file.is_some()) || !self.against.is_empty() || self.lang.is_some()
+        files.iter().any(|file| file.is_some())
+            || !self.against.is_empty()
+            || self.lang.is_some()
+            || self.sources.any()
     }
 
     /// Whether it can be made without a run.

@@ -1,7 +1,7 @@
 //! How does AgentCore respond to bursts?
 
 use cost::Configuration::Baseline;
-use record::manifest::{Drive, Phase};
+use record::manifest::Phase;
 use report::Arm;
 
 use super::Draft;
@@ -9,7 +9,7 @@ use crate::drive::driven;
 use crate::key::Key;
 use crate::model::{Answer, Verdict};
 use crate::number;
-use crate::view::{Holds, View, error_share};
+use crate::view::{Holds, View, error_share, phase};
 
 /// How much more than before a phase must bring to be a burst.
 const BURST: f64 = 2.0;
@@ -70,17 +70,6 @@ pub(super) fn answer(view: &View<'_>) -> Answer {
     };
     draft.said.push(view.get(key));
     draft.settle(view, verdict)
-}
-
-/// The one phase of an arm that shows a phase alone.
-fn phase(arm: &Arm) -> Option<&Phase> {
-    match &arm.drive {
-        Drive::Profile { phases } => match phases.as_slice() {
-            [one] => Some(one),
-            _ => None,
-        },
-        _ => None,
-    }
 }
 
 /// The first phase of each run and the one at the highest rate, where that is a burst.

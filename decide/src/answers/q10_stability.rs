@@ -1,7 +1,7 @@
 //! Does Bifrost with llm-d run stably?
 
 use cost::Configuration::B2;
-use report::LeakFinding;
+use report::{Arm, LeakFinding};
 
 use super::Draft;
 use crate::key::Key;
@@ -35,11 +35,13 @@ pub(super) fn answer(view: &View<'_>) -> Answer {
         }
         return draft.open(view, &["b2"]);
     };
+    let due = |arm: &Arm| Some(arm.strata.sent as f64 + arm.strata.unsent? as f64);
     let failed: Option<f64> = arms
         .iter()
-        .map(|arm| Some(error_share(arm)? * (arm.strata.sent as f64 + arm.strata.unsent? as f64)))
+        .map(|arm| Some(error_share(arm)? * due(arm)?))
         .sum();
-    let share = failed.map(|failed| failed / calls as f64);
+    let all_due: Option<f64> = arms.iter().map(|arm| due(arm)).sum();
+    let share = failed.zip(all_due).map(|(failed, due)| failed / due);
     let simulated = arms.iter().any(|arm| arm.simulated);
     let mut all = vec![share.map_or(Holds::Unknown, |share| {
         Holds::of(share <= objective.error_share)

@@ -93,8 +93,8 @@ fn bills(view: &View<'_>, workload: &Workload, pays: fn(&Range, &Range) -> bool)
             ("own", range(&own_bill)),
         ],
     );
-    let capacity = view.given.capacities.get(&own);
-    let provisional = capacity.is_none_or(|one| one.simulated || !one.measured);
+    let both = [managed, own];
+    let provisional = view.on_stand_ins(&both) || view.on_guesses(&both);
     of(pays(&managed_bill, &own_bill), why, provisional)
 }
 

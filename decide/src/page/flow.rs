@@ -11,7 +11,6 @@ pub(super) fn guide(page: &Page<'_>) -> Markup {
     html! {
         @if let Some(workload) = &guide.workload { p { (workload) } }
         p.reached[guide.workload.is_some()] { (guide.said) }
-        @if guide.provisional { p.soft { (page.get(Key::GuideProvisional)) } }
         (map(page, guide))
         ol.flow aria-label=(page.get(Key::Path)) {
             @for (at, step) in guide.steps.iter().enumerate() { (rule(page, guide, at, step)) }
@@ -48,7 +47,9 @@ fn rule(page: &Page<'_>, guide: &Guide, at: usize, step: &Step) -> Markup {
                 (exit(Key::Yes, step.yes, Turn::Yes)) (exit(Key::No, step.no, Turn::No))
                 @if step.turn == Some(Turn::Unknown) { strong { (page.get(Key::Unknown)) } }
             }
-            @if let Some(why) = &step.why { p.why { (why) } }
+            @if let Some(why) = &step.why {
+                p.why { (why) @if step.provisional { span.soft { " " (page.get(Key::GuideProvisional)) } } }
+            }
         }
     }
 }

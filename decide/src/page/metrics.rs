@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{Page, badge};
+use super::{Page, badges};
 use crate::key::Key;
 use crate::model::{Cell, Figure, Row};
 use crate::show::{basis, headline, interval, marks};
@@ -69,7 +69,7 @@ pub(super) fn cell(page: &Page<'_>, cell: &Cell) -> Markup {
 fn value(page: &Page<'_>, figure: &Figure) -> Markup {
     html! {
         b { (headline(figure)) }
-        @for mark in marks(&page.words, figure) { (badge(&mark)) }
+        (badges(&marks(&page.words, figure)))
         small {
             @if let Some(range) = interval(figure) { (range) br; }
             @if let Some(samples) = figure.samples { "n = " (samples) " · " }

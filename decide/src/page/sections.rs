@@ -5,11 +5,11 @@ use maud::{Markup, html};
 use super::answers::{answers, word};
 use super::figures::figure;
 use super::metrics::cell;
-use super::{Page, badge, wide};
+use super::{Page, badge, badges, wide};
 use crate::key::Key;
 use crate::model::{Point, Statement};
 use crate::number;
-use crate::show::{basis, headline, interval, yes_no};
+use crate::show::{basis, bill_marks, headline, interval, marks, yes_no};
 
 pub(super) fn summary(page: &Page<'_>) -> Markup {
     let summary = &page.decision.summary;
@@ -123,7 +123,7 @@ fn places(page: &Page<'_>) -> Markup {
                     } }
                     tbody { @for one in places {
                         tr {
-                            td { (one.a) " / " (one.b) } td { (number::rate(one.rate)) }
+                            td { (one.a) " / " (one.b) (badges(&bill_marks(&page.words, one.simulated, one.guessed))) } td { (number::rate(one.rate)) }
                             td { (number::rate(one.low)) " … " (high(one.high)) } td { (one.cheaper_above) }
                         }
                     } }
@@ -145,7 +145,7 @@ fn moves(page: &Page<'_>) -> Markup {
                         @for key in [Key::HeadInput, Key::HeadConfiguration, Key::HeadAtLow, Key::HeadNow, Key::HeadAtHigh] { th scope="col" { (page.get(key)) } }
                     } }
                     tbody { @for one in &page.decision.moves {
-                        tr { td { code { (one.input) } } td { (one.of) } td { (end(one.at_low)) } td { (number::money(one.base)) } td { (end(one.at_high)) } }
+                        tr { td { code { (one.input) } } td { (one.of) (badges(&bill_marks(&page.words, one.simulated, one.guessed))) } td { (end(one.at_low)) } td { (number::money(one.base)) } td { (end(one.at_high)) } }
                     } }
                 }
             }))
@@ -193,9 +193,9 @@ pub(super) fn changes(page: &Page<'_>) -> Markup {
                 } }
                 tbody { @for one in &page.decision.changes {
                     tr {
-                        td { (one.chain) @if one.now.simulated { (badge(page.get(Key::Simulated))) } } td { (one.label) } td { (one.figure) }
+                        td { (one.chain) } td { (one.label) } td { (one.figure) }
                         @for side in [&one.before, &one.now] {
-                            td { b { (headline(side)) } small { @if let Some(range) = interval(side) { (range) } } }
+                            td { b { (headline(side)) } (badges(&marks(&page.words, side))) small { @if let Some(range) = interval(side) { (range) } } }
                         }
                         td { (yes_no(&page.words, one.more_than_noise)) }
                     }

@@ -75,11 +75,7 @@ fn withheld(view: &View<'_>, of: Configuration, rate: f64) -> Cell {
 }
 
 fn figure(view: &View<'_>, of: Configuration, range: &Range, at_least: bool) -> Figure {
-    // Tokens have no capacity of one's own; copies that nobody measured are the plan's.
-    let capacity = match of {
-        Configuration::Baseline => None,
-        _ => view.given.capacities.get(&of),
-    };
+    let capacity = view.behind(of);
     let label = match capacity {
         None => view.get(Key::ByPrices),
         Some(capacity) if capacity.measured => view.get(Key::ByCapacity),

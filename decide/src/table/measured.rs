@@ -169,10 +169,12 @@ pub(super) fn cache(view: &View<'_>) -> Vec<Row> {
             if !applies(of) {
                 return Cell::NotApplicable;
             }
-            // Where prompts repeat as the plan wants it, then anywhere.
+            // Where prompts repeat as the plan wants it, then as tenants repeat theirs. Elsewhere there is little for a
+            // cache to serve, and a rate of 0 would say nothing of it.
             let repeats = |arm: &Arm| match view.scenario(&arm.run) {
                 Some(3) => 0.0,
-                _ => 1.0,
+                Some(6) => 1.0,
+                _ => f64::INFINITY,
             };
             let told = |arm: &&Arm| share(arm, names).is_some();
             let arm = best(view, view.arms(of).filter(told), repeats);

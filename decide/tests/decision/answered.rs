@@ -232,6 +232,13 @@ fn stable_is_what_a_long_run_shows() {
     assert_eq!(with(drift(10, 0.4)), Yes);
     assert_eq!(with(drift(36, 0.001)), No);
     assert_eq!(with(drift(-36, 0.001)), Yes, "it becomes faster");
+    // A call that was due and not sent is one without an answer, of all that were due.
+    let mut unsent = rig();
+    unsent.objectives.stability.error_share = 0.5;
+    unsent.report.arms[0].strata.unsent = Some(1000);
+    assert_eq!(unsent.answer(10).verdict, Depends, "a half, and no more");
+    unsent.report.arms[0].strata.unsent = Some(1001);
+    assert_eq!(unsent.answer(10).verdict, No);
     let mut few = rig();
     few.report.arms[0].strata.sent = 999;
     assert_eq!(few.answer(10).verdict, Unanswered);

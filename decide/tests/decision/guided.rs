@@ -82,7 +82,14 @@ fn repeated_prompts_lead_to_llm_d_where_it_was_measured_to_be_faster() {
     let mut simulated = rig(-80.0, 0.7);
     simulated.report.contrasts[0].simulated = true;
     let guide = guide(&simulated);
-    assert!(guide.provisional);
+    assert!(guide.provisional && guide.said.contains("Provisional"));
+    let marked: Vec<&str> = guide
+        .steps
+        .iter()
+        .filter(|step| step.provisional)
+        .map(|step| step.id)
+        .collect();
+    assert_eq!(marked, ["routing"]);
     assert_eq!(guide.reached.as_deref(), Some("b2"));
 }
 

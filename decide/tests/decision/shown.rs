@@ -178,6 +178,42 @@ fn what_is_a_stand_ins_is_marked_wherever_it_is_shown() {
 }
 
 #[test]
+fn crossings_of_stand_ins_or_of_expectations_say_so() {
+    for (simulated, measured, mark) in [
+        (true, true, "simulated"),
+        (false, false, "rests on expectations"),
+    ] {
+        let mut rig = Rig::new().serve(50.0, measured);
+        for one in rig.capacities.values_mut() {
+            one.simulated = simulated;
+        }
+        let decision = rig.decide();
+        assert!(!decision.places.is_empty() && !decision.moves.is_empty());
+        assert!(
+            decision
+                .places
+                .iter()
+                .all(|one| (one.simulated, one.guessed) == (simulated, !measured))
+        );
+        let form = markdown(&decision);
+        let rows: Vec<&str> = form
+            .lines()
+            .filter(|line| line.starts_with("| baseline / a1"))
+            .collect();
+        assert!(
+            !rows.is_empty() && rows.iter().all(|row| row.contains(mark)),
+            "{rows:?}"
+        );
+        let page = page(&decision);
+        let cost = page.split("id=\"cost\"").nth(1).unwrap();
+        assert!(cost.split("</section>").next().unwrap().contains(mark));
+    }
+    // Prices alone are no guess of a capacity.
+    let real = Rig::new().serve(50.0, true).decide();
+    assert!(real.places.iter().all(|one| !one.simulated && !one.guessed));
+}
+
+#[test]
 fn every_chart_has_its_numbers_as_a_table_and_a_file() {
     let decision = full().decide();
     let page = page(&decision);

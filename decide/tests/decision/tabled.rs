@@ -93,6 +93,35 @@ fn a_cell_shows_the_arm_that_can_be_trusted_most() {
 }
 
 #[test]
+fn an_arm_without_a_call_is_no_figure_of_zero() {
+    let mut none = arm("two", "a1", callers(50));
+    (none.strata.sent, none.rate) = (0, Some(0.0));
+    let decision = Rig::new().run("two", 2).arm(none).decide();
+    let found = cell(&decision, "throughput", A1);
+    assert!(matches!(found, Cell::NotMeasured { .. }), "{found:?}");
+}
+
+#[test]
+fn a_cache_is_judged_where_prompts_repeat() {
+    let cached = |run: &str, share| {
+        let mut one = arm(run, "baseline", callers(50));
+        (one.cached_share, one.cached_stated) = (Some(share), 1000);
+        one
+    };
+    let rig = Rig::new().run("one", 1).arm(cached("one", 0.0));
+    let found = rig.decide();
+    assert!(matches!(
+        cell(&found, "prompt-cache", Baseline),
+        Cell::NotMeasured { .. }
+    ));
+    let decision = rig.run("three", 3).arm(cached("three", 0.8)).decide();
+    let Cell::Value(figure) = cell(&decision, "prompt-cache", Baseline) else {
+        unreachable!("no value");
+    };
+    assert_eq!(figure.value, 0.8);
+}
+
+#[test]
 fn a_figure_that_was_refused_says_why_and_is_no_number() {
     let mut one = arm("two", "a1", callers(50));
     one.ttft.p99 = report::Reading::Refused("too few".to_owned());

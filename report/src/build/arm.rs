@@ -144,6 +144,8 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
             taken(ends.collect(), lasts(c)) / 1e9
         })
         .sum();
+    // Where no call was due none was answered, which says nothing: not 0 a second.
+    let asked = all().next().is_some() || unsent.iter().any(|unsent| *unsent != Some(0));
     let complete = all()
         .filter(|j| j.client.outcome == CallOutcome::Complete)
         .count();
@@ -195,13 +197,13 @@ pub(super) fn arm(run: &Gathered, cells: &[&Cell], phase: Option<usize>) -> Arm 
         }),
         e2e: client("E2E", |c| c.e2e().map(|n| n as f64)),
         tpot: client("TPOT", ClientCall::tpot),
-        rate: (seconds > 0.0).then(|| complete as f64 / seconds),
+        rate: (asked && seconds > 0.0).then(|| complete as f64 / seconds),
         tokens_rate: tokens
-            .filter(|_| seconds > 0.0)
+            .filter(|_| asked && seconds > 0.0)
             .map(|tokens| tokens as f64 / seconds),
         goodput: run
             .slo()
-            .filter(|slo| due > 0.0 && bounds_a_call(slo))
+            .filter(|slo| asked && due > 0.0 && bounds_a_call(slo))
             .map(|slo| all().filter(|j| meets(&j.client, slo)).count() as f64 / due),
         leaked: cells.iter().map(|c| c.leaked).sum(),
         cached_share: cache.share(),

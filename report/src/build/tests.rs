@@ -317,6 +317,19 @@ fn mixed() -> Report {
 }
 
 #[test]
+fn a_cell_in_which_no_call_was_due_has_no_rate() {
+    let rate = |due: u64| {
+        let mut one = cell(0, 0, &open(1.0, None));
+        (one["scheduled"], one["sent"]) = (json!(due), json!(0));
+        let arms = whole(&run(&[one], vec![(0, Vec::new())]));
+        (arms[0].rate, arms[0].tokens_rate)
+    };
+    assert_eq!(rate(0), (None, None));
+    // A hundred were due, and none of them was answered.
+    assert_eq!(rate(100), (Some(0.0), Some(0.0)));
+}
+
+#[test]
 fn every_row_of_a_stand_in_is_marked_beside_real_ones() {
     let report = mixed();
     let (markdown, html) = (render::markdown(&report), render::html(&report));

@@ -32,6 +32,14 @@ pub(in crate::cli) struct Sources {
     today: Option<Date>,
 }
 
+impl Sources {
+    /// Whether anything is named or set.
+    pub(in crate::cli) fn any(&self) -> bool {
+        let files = [&self.plan, &self.prices, &self.geometry];
+        files.iter().any(|file| file.is_some()) || !self.set.is_empty() || self.today.is_some()
+    }
+}
+
 /// All of it, read.
 pub(in crate::cli) struct Basis {
     /// The plan as it stands in its file.
