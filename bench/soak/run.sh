@@ -22,7 +22,7 @@ fi
 HOPSCOPE=$(realpath "$HOPSCOPE")
 ulimit -n "$(ulimit -Hn)"
 commit=$(git -C "$repo_root" describe --always --dirty 2>/dev/null || echo unknown)
-cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1 | tr -cs '[:alnum:]\n' - | tr '[:upper:]' '[:lower:]')
+cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | sed -n 1p | tr -cs '[:alnum:]\n' - | tr '[:upper:]' '[:lower:]')
 name="$(date -u +%F)-$(nproc)x-${cpu%-}"
 work=$(mktemp -d)
 started=()

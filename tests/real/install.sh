@@ -37,6 +37,8 @@ is_installed() {
 }
 
 # A test of the thing itself: a program that does not start is not installed.
+# One line of several is taken with sed, which reads them all: a program that writes on after head
+# has closed the pipe dies of SIGPIPE, now and then, and counts as one that does not start.
 starts() {
     local bin="$real_home/$1/bin"
     case "$1" in
@@ -50,8 +52,8 @@ starts() {
         vllm) "$bin/python" -c 'from vllm import __version__; from vllm.platforms import current_platform as p; assert p.is_cpu(); print("vllm", __version__)' 2>/dev/null | tail -n 1 ;;
         llama-cpp) "$bin/llama-server" --version 2>&1 | grep -o 'version: .*' ;;
         envoy) "$bin/envoy" --version | grep -o 'version: .*' ;;
-        nginx | haproxy) "$bin/$1" -v 2>&1 | head -n 1 ;;
-        prometheus | tcpdump) "$bin/$1" --version 2>&1 | head -n 1 ;;
+        nginx | haproxy) "$bin/$1" -v 2>&1 | sed -n 1p ;;
+        prometheus | tcpdump) "$bin/$1" --version 2>&1 | sed -n 1p ;;
     esac
 }
 

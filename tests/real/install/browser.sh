@@ -9,7 +9,7 @@ after_install() {
     fi
     fetch_packages "$home" chromium || return 1
     # The package's own program is a script that looks under /usr.
-    real=$(find "$home/root" -type f -path '*lib/chromium/chromium' | head -n 1)
+    real=$(find "$home/root" -type f -path '*lib/chromium/chromium' | sed -n 1p)
     [ -n "$real" ] || {
         echo "the package chromium holds no program lib/chromium/chromium"
         return 1

@@ -60,7 +60,7 @@ install_debian() {
         return
     fi
     fetch_packages "$home" "$package" || return 1
-    real=$(find "$home/root" -type f -path "*bin/$program" | head -n 1)
+    real=$(find "$home/root" -type f -path "*bin/$program" | sed -n 1p)
     [ -n "$real" ] || {
         echo "the package $package holds no program $program"
         return 1
